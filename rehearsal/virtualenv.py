@@ -1,4 +1,4 @@
-"""Makes the checkout's `.venv` from the requirement files, with nothing but a Python to start from."""
+"""Makes the checkout's `.venv` from the requirement files, from any Python 3.11 or newer."""
 
 import hashlib
 import shutil
@@ -13,7 +13,7 @@ REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-rehear
 INSTALLER = "uv==0.13.8"
 
 
-class EnvironmentFailure(Exception):
+class VirtualenvError(Exception):
     """The virtual environment cannot be made; the text says why and what to do."""
 
 
@@ -28,51 +28,58 @@ def wanted_stamp(folder: Path = CHECKOUT) -> str:
 def is_current(venv: Path, stamp: str) -> bool:
     """Return whether the environment runs and was made whole from what the stamp stands for."""
     made = venv / "requirements.stamp"
-    if not made.exists() or made.read_text() != stamp:
-        return False
-    # A moved checkout or a removed interpreter leaves a folder that looks whole.
+    return made.exists() and made.read_text() == stamp and _works(venv)
+
+
+def make(venv: Path) -> None:
+    """Make the environment, or bring the one that is there to what the requirement files say.
+
+    Raises:
+        VirtualenvError: if this Python cannot, or the packages cannot be installed.
+    """
+    if not _works(venv):
+        _create(venv)
+    python = str(venv / "bin" / "python")
+    files = [argument for name in REQUIREMENTS for argument in ("-r", str(CHECKOUT / name))]
+    uv = _installer(venv)
+    # Without a cache: what is installed here is installed once.
+    if uv and _runs([uv, "pip", "install", "--quiet", "--no-cache", "--python", python, *files]):
+        return
+    _run([python, "-m", "ensurepip", "--upgrade"])
+    _run([python, "-m", "pip", "install", "--quiet", "--no-cache-dir", *files])
+
+
+def _works(venv: Path) -> bool:
+    """Return whether the environment runs with the version of this Python.
+
+    A moved checkout or a removed interpreter leaves a folder that looks whole.
+    """
+    code = f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]!r})"
     try:
-        return _runs([str(venv / "bin" / "python"), "-c", "import pulumi"])
+        return _runs([str(venv / "bin" / "python"), "-c", code])
     except OSError:
         return False
 
 
-def make(venv: Path) -> None:
-    """Make the environment with every package of the requirement files.
-
-    Raises:
-        EnvironmentFailure: if this Python cannot, or the packages cannot be installed.
-    """
-    python = str(venv / "bin" / "python")
-    uv = shutil.which("uv")
-    if uv:
+def _create(venv: Path) -> None:
+    if uv := shutil.which("uv"):
         _run(
             [uv, "venv", "--quiet", "--clear", "--no-cache", "--python", sys.executable, str(venv)]
         )
-    else:
-        _make_with_pip(venv)
-        uv = _installer_in(venv)
-    files = [argument for name in REQUIREMENTS for argument in ("-r", str(CHECKOUT / name))]
-    # Without a cache: what is installed here is installed once.
-    with_uv = [uv or "", "pip", "install", "--quiet", "--no-cache", "--python", python, *files]
-    if uv is None or not _runs(with_uv):
-        _run([python, "-m", "ensurepip", "--upgrade"])
-        _run([python, "-m", "pip", "install", "--quiet", "--no-cache-dir", *files])
-
-
-def _make_with_pip(venv: Path) -> None:
-    if not _runs([sys.executable, "-m", "venv", "--clear", str(venv)]):
-        raise EnvironmentFailure(
+    elif not _runs([sys.executable, "-m", "venv", "--clear", str(venv)]):
+        raise VirtualenvError(
             f"{sys.executable} cannot make a virtual environment: `apt-get install python3-venv` "
             "on Debian and Ubuntu, or install uv"
         )
 
 
-def _installer_in(venv: Path) -> str | None:
-    """Return a uv that pip put into the environment; None where pip cannot get it."""
+def _installer(venv: Path) -> str | None:
+    """Return the uv that is installed, or one that pip puts there; None where pip cannot get it."""
+    inside = venv / "bin" / "uv"
+    if uv := str(inside) if inside.exists() else shutil.which("uv"):
+        return uv
     pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
-    got = _runs([*pip, "--quiet", "--no-cache-dir", INSTALLER])
-    return str(venv / "bin" / "uv") if got else None
+    return str(inside) if _runs([*pip, "--quiet", "--no-cache-dir", INSTALLER]) else None
 
 
 def _runs(command: list[str]) -> bool:
@@ -81,7 +88,7 @@ def _runs(command: list[str]) -> bool:
 
 def _run(command: list[str]) -> None:
     if not _runs(command):
-        raise EnvironmentFailure(f"`{' '.join(command)}` failed; its own words are above")
+        raise VirtualenvError(f"`{' '.join(command)}` failed; its own words are above")
 
 
 def main() -> int:
@@ -92,8 +99,8 @@ def main() -> int:
     print(f"python: making .venv with {sys.executable}", flush=True)
     try:
         make(venv)
-    except EnvironmentFailure as failure:
-        print(f"python: {failure}", file=sys.stderr)
+    except VirtualenvError as error:
+        print(f"python: {error}", file=sys.stderr)
         return 1
     (venv / "requirements.stamp").write_text(stamp)
     return 0
