@@ -150,6 +150,8 @@ class _GoSession:
         command = self._command(
             "build", "-v", f"-gcflags={COMPILER_FLAGS}", "-ldflags", self.recipe.linker_flags
         )
+        if progress.already_done:
+            lines.say(f"going on with an interrupted build at {progress.text(progress.started)}")
         said: list[str] = []
         with (
             remembered.open("a") as memory,
