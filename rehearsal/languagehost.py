@@ -4,9 +4,9 @@ An installed Pulumi brings a host; one that is built from Go modules does not. T
 all of it for inline programs (`pulumi.automation`): this only runs a file instead of a function.
 """
 
-import ctypes
 import os
 import runpy
+import select
 import signal
 import sys
 import threading
@@ -23,7 +23,6 @@ from pulumi.runtime.proto import language_pb2, language_pb2_grpc
 
 # The engine's own limit for one message (`rpcutil.MaxRPCMessageSize`).
 MAX_MESSAGE_BYTES = 400 * 1024 * 1024
-PARENT_LOOK_SECONDS = 0.5
 
 
 class PythonHost(LanguageServer):
@@ -77,28 +76,15 @@ def readable_traceback(error: BaseException, program: Path) -> str:
     ).rstrip()
 
 
-def end_with_parent(parent: int) -> None:
-    """End this process as soon as `parent` is not its parent any more.
-
-    The engine kills its plugins when it ends, but not when it is killed itself.
-    """
-    if sys.platform == "linux":
-        # PR_SET_PDEATHSIG; the look below is for other systems and for a parent lost before this.
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-
-    def look() -> None:
-        ended = threading.Event()
-        while os.getppid() == parent:
-            ended.wait(PARENT_LOOK_SECONDS)
-        os._exit(1)
-
-    threading.Thread(target=look, daemon=True).start()
+def _end_with(parent: int) -> None:
+    """End this process when `parent` does: an engine that is killed leaves its plugins behind."""
+    select.select([os.pidfd_open(parent)], [], [])
+    os._exit(1)
 
 
 def main() -> None:
     """Serve one engine on a free loopback port, which is printed for it."""
-    parent = os.getppid()
-    end_with_parent(parent)
+    threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
     signal.signal(signal.SIGINT, lambda *_: os._exit(0))
     server = grpc.server(
         futures.ThreadPoolExecutor(4),
