@@ -65,10 +65,10 @@ def duration(seconds: float) -> str:
 class Lines:
     """Shows a changing status: in place on a terminal, else as a line now and then."""
 
-    def __init__(self, label: str, stream: TextIO = sys.stdout) -> None:
+    def __init__(self, label: str, stream: TextIO | None = None) -> None:
         self._label = label
-        self._stream = stream
-        self._live = stream.isatty()
+        self._stream = stream or sys.stdout
+        self._live = self._stream.isatty()
         self._last_shown = -LINE_EVERY_SECONDS
         self._last_text = ""
 
