@@ -1,0 +1,37 @@
+"""Look, once and before anything is billed, for what the run will need on this machine."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_INSTALL = {
+    "gke-gcloud-auth-plugin": "gcloud components install gke-gcloud-auth-plugin",
+    "gcloud": "https://cloud.google.com/sdk/docs/install",
+    "kubectl": "gcloud components install kubectl",
+}
+
+
+def commands_on_path(commands: Any) -> list[str]:
+    """Return one line for each command that is not on PATH, with how to install it."""
+    return [
+        f"{command} is not on PATH: {_INSTALL.get(command, 'install it')}"
+        for command in commands or ()
+        if shutil.which(command) is None
+    ]
+
+
+# One entry per input of the resource: a further check is one function and one line here.
+CHECKS: Mapping[str, Callable[[Any], list[str]]] = {"commands": commands_on_path}
+
+
+def problems(inputs: Mapping[str, Any]) -> list[str]:
+    """Run every check whose input is given; return what is missing."""
+    return [line for key, check in CHECKS.items() if key in inputs for line in check(inputs[key])]
+
+
+def unknown_inputs(inputs: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return (property, reason) for inputs that no check knows: a typing error must not pass."""
+    allowed = ", ".join(sorted(CHECKS))
+    return [
+        (k, f"is not a check; allowed are {allowed}") for k in sorted(set(inputs) - set(CHECKS))
+    ]
