@@ -1,0 +1,83 @@
+"""Types of config values: parsed by meaning or refused, because stack files carry strings.
+
+`pulumi config set` writes `"True"` and `"1000"` as readily as `true` and `1000`; `yes`, `1e3` or
+`0` for a flag are refused instead of guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+
+_FLAGS = {"true": True, "True": True, "false": False, "False": False}
+
+
+def whole(value: Any) -> int:
+    """Return a whole number from an int or its decimal digits; raise ValueError otherwise."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and re.fullmatch(r"-?\d+", value):
+        return int(value)
+    raise ValueError("must be a whole number such as 1000")
+
+
+def number(value: Any) -> float:
+    """Return a number from an int, a float or its text; raise ValueError otherwise."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and re.fullmatch(r"\d+(\.\d*)?([eE][+-]?\d+)?", value):
+        return float(value)
+    raise ValueError("must be a number such as 2e-5")
+
+
+def flag(value: Any) -> bool:
+    """Return a truth value from true/false or its text; raise ValueError otherwise."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value in _FLAGS:
+        return _FLAGS[value]
+    raise ValueError("must be true or false")
+
+
+def text(value: Any) -> str:
+    """Return non-empty text of one line without surrounding blanks; raise ValueError otherwise."""
+    if not isinstance(value, str):
+        raise ValueError("must be text; quote it in the stack file")
+    if value != value.strip() or not value:
+        raise ValueError("must not be empty nor begin or end with a blank")
+    if not value.isprintable():
+        raise ValueError("must be one line of printable text")
+    return value
+
+
+def _positive(value: int | float) -> int | float:
+    if value <= 0:
+        raise ValueError("must be greater than 0")
+    return value
+
+
+def _not_negative(value: int) -> int:
+    if value < 0:
+        raise ValueError("must be 0 or more")
+    return value
+
+
+Text = Annotated[str, BeforeValidator(text)]
+Flag = Annotated[bool, BeforeValidator(flag)]
+Count = Annotated[int, BeforeValidator(whole), AfterValidator(_positive)]
+CountOrZero = Annotated[int, BeforeValidator(whole), AfterValidator(_not_negative)]
+Positive = Annotated[float, BeforeValidator(number), AfterValidator(_positive)]
+
+
+def matching(pattern: str, rule: str) -> Any:
+    """Return a validator that refuses text not matching the whole pattern, quoting the rule."""
+    compiled = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not compiled.fullmatch(value):
+            raise ValueError(rule)
+        return value
+
+    return AfterValidator(check)

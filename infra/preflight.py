@@ -1,0 +1,16 @@
+"""What must be there before anything bills, as a resource everything billed depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+
+
+class Preflight(pulumi.CustomResource):
+    """Checks made by the stage provider in `up` and never in preview: see its documentation."""
+
+    def __init__(
+        self, name: str, *, commands: Sequence[str], opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__("maxtext:index:Preflight", name, {"commands": list(commands)}, opts)

@@ -1,0 +1,205 @@
+"""The `run` block of a stack file: what is trained, on what, and for how long.
+
+Keys that MaxText has keep MaxText's names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
+
+from infra.fields import Count, CountOrZero, Flag, Positive, Text, matching
+from workloads.experiment import MANAGED_KEYS
+from workloads.models import Model, find_model
+
+# Longer names would not fit, with the stage before them, into the name of a pod.
+RUN_NAME_MAX_LENGTH = 30
+
+
+class Precision(StrEnum):
+    """Number formats MaxText stores weights in."""
+
+    BFLOAT16 = "bfloat16"
+    FLOAT32 = "float32"
+
+
+def _model(value: object) -> Model:
+    if isinstance(value, Model):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be the name of a MaxText model such as gemma4-31b")
+    return find_model(value)
+
+
+def _override(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, str) and value and value.isprintable():
+        return value
+    raise ValueError("must be a number, true, false or non-empty text")
+
+
+def _unmanaged(overrides: dict[str, str]) -> dict[str, str]:
+    for key in overrides:
+        if not re.fullmatch(r"[a-z][a-z0-9_.]*", key):
+            raise ValueError(f"{key!r} is not the name of a MaxText setting")
+        if key in MANAGED_KEYS:
+            raise ValueError(f"{key} is set by this program: {MANAGED_KEYS[key]}")
+    return overrides
+
+
+def _portable(environment: dict[str, str]) -> dict[str, str]:
+    for key in environment:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key):
+            raise ValueError(f"{key!r} is not the name of an environment variable")
+        if key.startswith("M_"):
+            raise ValueError(f"{key}: MaxText reads M_... as settings; use run.overrides instead")
+        if key in ("HF_TOKEN", "RESTART_ATTEMPT", "DATA_SHUFFLE_SEED"):
+            raise ValueError(f"{key} is set by this program; the token is the key hf_token")
+    return environment
+
+
+RunName = Annotated[
+    Text,
+    matching(
+        rf"[a-z]([a-z0-9-]{{0,{RUN_NAME_MAX_LENGTH - 2}}}[a-z0-9])?",
+        f"must be 1 to {RUN_NAME_MAX_LENGTH} of a-z, 0-9 and '-', first a letter, last no '-'",
+    ),
+]
+HubId = Annotated[
+    Text, matching(r"[\w.-]+/[\w.-]+", "must be a repository on the Hub such as google/gemma-4")
+]
+Override = Annotated[str, BeforeValidator(_override)]
+
+
+class RunConfig(BaseModel):
+    """Everything about the run: frozen, complete, refused when a key is unknown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    name: RunName = Field(
+        default="sft", description="The run's name and directory; a new name trains anew"
+    )
+    base: RunName | None = Field(
+        default=None, description="A name for the converted base; a new name converts anew"
+    )
+    image: Text = Field(
+        default="us-docker.pkg.dev/cloud-tpu-images/maxtext-images/tpu_post_training:0.2.4",
+        description="The MaxText image; a new one is used by the next stage that runs",
+    )
+    model_name: Annotated[Model, BeforeValidator(_model)] = Field(
+        default_factory=lambda: find_model("gemma4-31b"), description="MaxText's model_name"
+    )
+    hf_model_path: HubId | None = Field(
+        default=None, description="Another repository with the same architecture on the Hub"
+    )
+    revision: Text | None = Field(
+        default=None, description="The commit or tag of the repository on the Hub"
+    )
+    save_dtype: Precision = Field(
+        default=Precision.BFLOAT16, description="Number format of the converted base"
+    )
+    export_dtype: Precision = Field(
+        default=Precision.BFLOAT16, description="Number format of the export"
+    )
+    hf_path: Text = Field(
+        default="HuggingFaceH4/ultrachat_200k", description="The dataset on the Hub, or json"
+    )
+    hf_name: Text | None = Field(default=None, description="The dataset's configuration")
+    hf_data_dir: Text | None = Field(default=None, description="The dataset's directory")
+    hf_train_files: Text | None = Field(
+        default=None, description="Own training files, with hf_path json or parquet"
+    )
+    train_split: Text | None = Field(default=None, description="MaxText's train_split")
+    train_data_columns: tuple[Text, ...] | None = Field(
+        default=None, description="Columns with the dialogue, such as [messages]"
+    )
+    steps: Count = Field(default=1000, description="Training steps in all, not additional ones")
+    per_device_batch_size: Positive = Field(
+        default=1.0, description="Sequences for each chip and step"
+    )
+    learning_rate: Positive | None = Field(
+        default=None, description="Peak learning rate; MaxText's own default is 2e-5"
+    )
+    max_target_length: Count | None = Field(
+        default=None, description="Tokens of a sequence; MaxText's own default is 2048"
+    )
+    checkpoint_period: Count | None = Field(
+        default=None, description="Steps between checkpoints; a quarter of steps by default"
+    )
+    profiler: Flag = Field(
+        default=True, description="Record a profile of the first steps of the first attempt"
+    )
+    overrides: dict[str, Override] = Field(
+        default_factory=dict, description="Further MaxText settings of the training, key: value"
+    )
+    env: dict[str, Override] = Field(
+        default_factory=dict, description="Environment variables of the training's containers"
+    )
+    verify_model_size: Flag = Field(
+        default=True,
+        description=(
+            "Judge memory before and shapes after by the model's published size;"
+            " false when the image brings a model file of its own"
+        ),
+    )
+    max_restarts: CountOrZero = Field(
+        default=3, description="Restarts of a stage after a lost host before it fails"
+    )
+    start_timeout_minutes: Count = Field(
+        default=60, description="Minutes until all pods of a stage must have started"
+    )
+    convert_timeout_minutes: Count = Field(
+        default=180, description="Minutes an attempt of a conversion may take"
+    )
+    sft_timeout_minutes: Count = Field(
+        default=24 * 60, description="Minutes an attempt of the training may take"
+    )
+    queue: RunName | None = Field(
+        default=None, description="A Kueue queue to submit to, in a cluster that has Kueue"
+    )
+
+    _checked_overrides = field_validator("overrides")(_unmanaged)
+    _checked_env = field_validator("env")(_portable)
+
+    @field_validator("checkpoint_period")
+    @classmethod
+    def _period_is_within_the_run(cls, period: int | None, info: ValidationInfo) -> int | None:
+        steps = info.data.get("steps")
+        if period is not None and steps is not None and period > steps:
+            raise ValueError(f"is more than run.steps = {steps}: no checkpoint before the end")
+        return period
+
+    @property
+    def checkpoint_every(self) -> int:
+        """Steps between two checkpoints: what a lost host can cost."""
+        return self.checkpoint_period or max(1, self.steps // 4)
+
+    def global_batch_size(self, chips: int) -> int | float:
+        """Return the sequences of one step on all chips together."""
+        size = self.per_device_batch_size * chips
+        return int(size) if size.is_integer() else size
+
+    @property
+    def base_directory(self) -> str:
+        """The base's directory: the guide's for the default base, another for any other."""
+        if self.base is not None:
+            return f"max-text-format-{self.base}"
+        other = (self.hf_model_path, self.revision, self.save_dtype.value)
+        if other == (None, None, Precision.BFLOAT16.value):
+            return "max-text-format"
+        digest = hashlib.sha256(repr(other).encode()).hexdigest()[:8]
+        return f"max-text-format-{digest}"
