@@ -10,6 +10,9 @@ PYTHON ?= $(shell for python in python3 python3.12 python3.11 python3.13 python3
 	&& echo $$python && break; done)
 RUN = .venv/bin/python
 
+# A test that hangs fails with its stack; the longest real one takes a quarter of this.
+TEST_SECONDS = 600
+
 .PHONY: demo test test-full check env bench setup clean clean-cache venv
 
 # The guide's whole run on this machine: up, what it left, destroy. STACK=rehearsal-guide for v6e-32.
@@ -19,12 +22,12 @@ demo: venv
 
 # Unit tests, then end-to-end tests on the real engine and control plane.
 test: setup
-	$(RUN) -m pytest
+	$(RUN) -m pytest --timeout $(TEST_SECONDS)
 
 # The same with Pulumi's own Kubernetes plugin in place of the double.
 test-full: venv
 	$(RUN) -m rehearsal.setup --kubernetes-plugin
-	REHEARSAL_KUBERNETES=real $(RUN) -m pytest -m rehearsal
+	REHEARSAL_KUBERNETES=real $(RUN) -m pytest -m rehearsal --timeout $(TEST_SECONDS)
 
 # Format, lint and types; nothing else.
 check: venv
@@ -51,7 +54,8 @@ venv:
 
 # End this checkout's local cloud and remove what the commands made in the tree, not the cache.
 clean:
-	@if [ -d .rehearsal ] && [ -x $(RUN) ]; then $(RUN) -m rehearsal.cloud down; fi
+	@if [ -d .rehearsal ] && [ -x $(RUN) ]; then $(RUN) -c "from pathlib import Path; \
+	 from rehearsal.cloud.client import Cloud; Cloud(Path('.rehearsal').resolve()).down()"; fi
 	rm -rf .rehearsal .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	@echo "built tools stay in $${REHEARSAL_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/maxtext-sft};" \

@@ -57,7 +57,8 @@ def variables(home: Path, base: Mapping[str, str] | None = None) -> dict[str, st
 
 
 def prepare(home: Path) -> None:
-    """Make the folders that the file backend and the CLI expect."""
+    """Make the home, for its owner only, and the folders that the file backend and CLI expect."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ("state", "pulumi"):
         (home / name).mkdir(parents=True, exist_ok=True)
 
