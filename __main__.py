@@ -13,12 +13,12 @@ from infra.project import Project
 from infra.storage import Storage
 from workloads.outputs import still_billing
 from workloads.run import FinetuneRun
-from workloads.settings import read_settings
+from workloads.settings import read_settings, read_token
 
 config = pulumi.Config()
 place, plan = read_settings(config.require_object("cluster"), config.require_object("run"))
 home = Home(place=place, namespace=namespace_of(pulumi.get_stack()))
-token = config.get_secret("hf_token")
+token = read_token(config.get("hf_token"))
 
 project = Project("project", place=place)
 first = pulumi.ResourceOptions(provider=project.google, depends_on=[project])

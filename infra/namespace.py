@@ -10,7 +10,6 @@ from infra.cluster import TrainingCluster
 from infra.config import Home
 from infra.labels import kubernetes_labels
 from infra.names import SERVICE_ACCOUNT, TOKEN_KEY, TOKEN_SECRET
-from infra.token import checked_token
 
 
 class _CoreObject(pulumi.CustomResource):
@@ -59,7 +58,7 @@ class TrainingNamespace(pulumi.ComponentResource):
             within,
         )
         if hf_token is not None:
-            data = {TOKEN_KEY: hf_token.apply(checked_token)}
+            data = {TOKEN_KEY: hf_token}
             self._secret(f"{name}-token", TOKEN_SECRET, data, within)
         self.register_outputs({"name": self.name})
 

@@ -61,7 +61,7 @@ class StageRun(pulumi.CustomResource):
 class FinetuneRun(pulumi.ComponentResource):
     """The stages in order; each one waits for the proof of the one before."""
 
-    stages: list[pulumi.Output[dict[str, Any]]]
+    stages: list[dict[str, pulumi.Input[Any]]]
     next: list[str]
 
     def __init__(
@@ -144,14 +144,14 @@ def _timeouts(stage: Stage, run: RunConfig) -> pulumi.CustomTimeouts:
     return pulumi.CustomTimeouts(create=hours, update=hours, delete="1h")
 
 
-def _summary(stage: Stage, resource: StageRun) -> pulumi.Output[dict[str, Any]]:
-    return pulumi.Output.all(
-        name=stage.name,
-        state=resource.state,
-        url=stage.url,
-        started=resource.started,
-        finished=resource.finished_at,
-        took_seconds=resource.took_seconds,
-        size_bytes=resource.size_bytes,
-        figures=resource.figures,
-    )
+def _summary(stage: Stage, resource: StageRun) -> dict[str, pulumi.Input[Any]]:
+    return {
+        "name": stage.name,
+        "state": resource.state,
+        "url": stage.url,
+        "started": resource.started,
+        "finished": resource.finished_at,
+        "took_seconds": resource.took_seconds,
+        "size_bytes": resource.size_bytes,
+        "figures": resource.figures,
+    }

@@ -6,6 +6,7 @@ import pulumi
 
 from infra.config import ClusterConfig
 from infra.problems import message, parsed
+from infra.token import checked_token
 from workloads.config import RunConfig
 from workloads.sizes import allocatable_storage_gib, chips_for_training, conversion_storage_gib
 
@@ -22,6 +23,16 @@ def read_settings(cluster: object, run: object) -> tuple[ClusterConfig, RunConfi
     if problems := misfits(place, plan):
         raise pulumi.RunError(message(problems))
     return place, plan
+
+
+def read_token(value: str | None) -> pulumi.Output[str] | None:
+    """Return the Hub token as a secret, or None where the stack has none."""
+    if not value:
+        return None
+    try:
+        return pulumi.Output.secret(checked_token(value))
+    except ValueError as error:
+        raise pulumi.RunError(message([str(error)])) from None
 
 
 def misfits(place: ClusterConfig, run: RunConfig) -> list[str]:
