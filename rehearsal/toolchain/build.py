@@ -63,7 +63,7 @@ class Build:
     def _run(self, missing: list[str], lines: Lines, lock: int) -> None:
         check_free(self.cache, self.recipe.needed_gb, free_gb(self.cache), used_gb(self.work))
         started = time.monotonic()
-        go = find_go(self.recipe.go_version(), self.cache, lines.say)
+        go = find_go(self.recipe.go_version(), self.work, lines.say)
         packages = [self.recipe.commands[name] for name in missing]
         compiler = Compiler(go, self.recipe, self.work, lock)
         lines.show(f"fetching the modules of {', '.join(missing)}")

