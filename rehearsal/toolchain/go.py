@@ -62,7 +62,7 @@ def _version_of(command: str) -> tuple[int, ...] | None:
     return parse_version(answer.stdout) if answer.returncode == 0 else None
 
 
-def _install(cache: Path, at_least: tuple[int, ...], say: Callable[[str], None]) -> str:
+def _install(folder: Path, at_least: tuple[int, ...], say: Callable[[str], None]) -> str:
     target = folder / "go"
     # The distribution's own command; `bin/go` beside it is a script that needs the package on
     # Python's path.
