@@ -1,0 +1,92 @@
+"""The demo: one stack's whole life on the local cloud, with everything it leaves on the way."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from rehearsal.cli import Stack
+from rehearsal.cloud.client import Cloud
+from rehearsal.environment import prepare, variables
+from rehearsal.listing import listing, stored_objects
+from rehearsal.losscurve import draw, falls
+from rehearsal.trainlog import loss_points
+
+LISTED_OBJECTS = 12
+
+
+class DemoError(Exception):
+    """The demo ran to its end, but what it left is not what a run has to leave."""
+
+
+def demo(stack: Stack, *, keep: bool) -> None:
+    """Run `up`, show what each stage left and the outputs, run `destroy`, end the local cloud.
+
+    Args:
+        stack: the stack to run.
+        keep: leave the stack and its cloud up for a closer look.
+
+    Raises:
+        subprocess.CalledProcessError: if `up` or `destroy` fails; the cloud is ended all the same.
+        DemoError: if the training's loss does not fall.
+    """
+    prepare(stack.home)
+    # From here on this process is a user's shell: Google's and Kubernetes' clients find the cloud.
+    os.environ.update(variables(stack.home))
+    cloud = Cloud(stack.home)
+    started = time.monotonic()
+    try:
+        stack.ensure()
+        stack.run("up", "--yes", "--skip-preview", "--suppress-outputs")
+        outputs = stack.outputs()
+        show_stages(outputs)
+        show_loss(stack)
+        heading("outputs")
+        print(json.dumps(outputs, indent=2))
+        if not keep:
+            heading("pulumi destroy")
+            stack.run("destroy", "--yes", "--skip-preview", "--suppress-outputs")
+    finally:
+        if not keep:
+            cloud.down()
+    heading("done")
+    minutes, seconds = divmod(round(time.monotonic() - started), 60)
+    print(f"stack {stack.name} took {minutes}:{seconds:02d}")
+    if keep:
+        print('it is still up: reach it with eval "$(make -s env)", end it with make clean')
+    else:
+        print(f"nothing is left running; results and records stay in {stack.home / 'objects'}")
+
+
+def show_stages(outputs: dict[str, Any]) -> None:
+    """Print the objects of each stage, in the order of the run."""
+    for stage in outputs["stages"]:
+        heading(f"{stage['name']}: what it left, as `gcloud storage ls -l` shows it")
+        print("\n".join(listing(stored_objects(stage["url"]), LISTED_OBJECTS)))
+
+
+def show_loss(stack: Stack) -> None:
+    """Draw the training's loss into a picture file.
+
+    Raises:
+        DemoError: if the loss does not fall.
+    """
+    points = loss_points()
+    path = loss_picture(stack)
+    draw(points, f"{stack.name}: loss of {len(points)} steps", path)
+    heading("training")
+    (first_step, first), (last_step, last) = points[0], points[-1]
+    print(f"loss {first:.3f} at step {first_step}, {last:.3f} at step {last_step}; curve in {path}")
+    if not falls(points):
+        raise DemoError("the loss did not fall, so this was no training")
+
+
+def loss_picture(stack: Stack) -> Path:
+    """Return where the picture of a stack's loss goes."""
+    return stack.home / f"loss-{stack.name}.png"
+
+
+def heading(text: str) -> None:
+    """Print a heading that stands out between the lines of other programs."""
+    print(f"\n== {text}", flush=True)
