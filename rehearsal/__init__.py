@@ -1,0 +1,1 @@
+"""Google Cloud and TPU hosts for one machine: it shows and tests the product."""

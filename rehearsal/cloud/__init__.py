@@ -1,0 +1,1 @@
+"""The local Google Cloud: one daemon per home that owns every process of it."""
