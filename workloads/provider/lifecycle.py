@@ -1,7 +1,7 @@
 """The life of one stage resource: run it once, prove it, keep it, take its JobSet away.
 
-Nothing here knows the engine. A stage that cannot start raises RefusedError and leaves no
-trace; one that began and is not proven raises UnfinishedError with the outputs that the state keeps.
+Nothing here knows the engine. A stage that cannot start raises RefusedError and leaves no trace;
+one that began and is not proven raises UnfinishedError with the outputs that the state keeps.
 """
 
 from collections.abc import Callable, Mapping

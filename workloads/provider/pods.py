@@ -60,7 +60,7 @@ def facts(pod: Mapping[str, Any]) -> PodFacts:
         node=pod.get("spec", {}).get("nodeName", ""),
         phase=status.get("phase", "Pending"),
         ready=status.get("phase") == "Running"
-        and any(container.get("state", {}).get("running") for container in containers),
+        and any("running" in container.get("state", {}) for container in containers),
         terminating="deletionTimestamp" in metadata,
         waiting=_waiting(status, containers),
         exit_code=ended.get("exitCode"),
