@@ -1,5 +1,7 @@
 """The log of the training, fetched through the API server as `kubectl logs` does."""
 
+import os
+
 from kubernetes import client, config
 
 from rehearsal.losscurve import LossPoint
@@ -11,7 +13,8 @@ _FIRST_HOST = "maxtext-sft/stage=sft,batch.kubernetes.io/job-completion-index=0"
 
 def loss_points() -> list[LossPoint]:
     """Return step and loss of every step of the newest training in the cluster of KUBECONFIG."""
-    config.load_kube_config()
+    # The library reads KUBECONFIG when it is imported, which was before this cloud had a cluster.
+    config.load_kube_config(os.environ["KUBECONFIG"])
     core = client.CoreV1Api()
     pods = core.list_pod_for_all_namespaces(label_selector=_FIRST_HOST).items
     if not pods:
