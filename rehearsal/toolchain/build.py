@@ -64,26 +64,31 @@ class Build:
         check_free(self.cache, self.recipe.needed_gb, free_gb(self.cache), used_gb(self.work))
         started = time.monotonic()
         go = find_go(self.recipe.go_version(), self.work, lines.say)
-        packages = [self.recipe.commands[name] for name in missing]
         compiler = Compiler(go, self.recipe, self.work, lock)
         lines.show(f"fetching the modules of {', '.join(missing)}")
-        sizes = compiler.package_sizes(packages)
-        compiler.drop_archives()
-        compiler.compile(packages, sizes, lines)
-        self._install(compiler, missing)
+        # Always of every command: what is dropped must not depend on what is missing today.
+        everything = compiler.packages(list(self.recipe.commands.values()))
+        self._share(compiler)
+        compiler.drop_unused(everything.values())
+        commands = [self.recipe.commands[name] for name in missing]
+        compiler.compile(commands, compiler.packages(commands), lines)
+        self._install(compiler.out, missing)
         remove(self.work)
         minutes, seconds = divmod(round(time.monotonic() - started), 60)
         lines.say(f"{', '.join(missing)} built in {minutes}:{seconds:02d} min")
 
-    def _install(self, compiler: Compiler, missing: list[str]) -> None:
+    def _share(self, compiler: Compiler) -> None:
+        """Copy the modules' own files that the rehearsal applies, such as a controller's CRDs."""
         for module, folder in self.recipe.shared.items():
             target = self.installed / "share" / module.rpartition("/")[2] / folder
             if not target.exists():
                 _copy_whole(compiler.module_folder(module) / folder, target)
-        bin_folder = self.installed / "bin"
-        bin_folder.mkdir(parents=True, exist_ok=True)
-        for name in missing:
-            os.replace(compiler.out / name, bin_folder / name)
+
+    def _install(self, built: Path, names: list[str]) -> None:
+        folder = self.installed / "bin"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            os.replace(built / name, folder / name)
 
 
 def remove(folder: Path) -> None:

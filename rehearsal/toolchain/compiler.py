@@ -2,9 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,43 @@ from rehearsal.toolchain.recipe import COMPILER_FLAGS, Recipe
 # The compiler's own collector costs a tenth of the build; with this limit it runs only for the few
 # largest packages. At most one compiler per core runs at a time.
 COMPILER_MEMORY_LIMIT = "1500MiB"
+
+
+# A twelfth of the build at a time: its second copy then takes a third of a gigabyte.
+BATCHES = 12
+
+
+@dataclass(frozen=True)
+class Package:
+    """One Go package of a build: its name and where its files are."""
+
+    name: str
+    folders: frozenset[Path]
+    source_bytes: int
+    """At least one, so that a package whose files are made by Go itself still counts."""
+
+    @classmethod
+    def of(cls, value: dict[str, Any]) -> "Package":
+        """Return the package that one value of `go list -json` tells of."""
+        folder = Path(value.get("Dir", ""))
+        sources = [folder / name for name in value.get("GoFiles", [])]
+        embedded = [folder / name for name in value.get("EmbedFiles", [])]
+        return cls(
+            name=value.get("Name", ""),
+            folders=frozenset([folder, *(file.parent for file in embedded)]),
+            source_bytes=1 + sum(file.stat().st_size for file in sources),
+        )
+
+
+def batches(sizes: dict[str, int], count: int) -> list[list[str]]:
+    """Return the names in their order, in at most `count` lists of about the same size."""
+    share = sum(sizes.values()) / count
+    lists: dict[int, list[str]] = {}
+    position = 0
+    for name, size in sizes.items():
+        lists.setdefault(min(int(position / share), count - 1), []).append(name)
+        position += size
+    return list(lists.values())
 
 
 @dataclass(frozen=True)
@@ -50,55 +88,81 @@ class Compiler:
             "GOMEMLIMIT": COMPILER_MEMORY_LIMIT,
         }
 
-    def package_sizes(self, packages: list[str]) -> dict[str, int]:
-        """Return the bytes of Go source of each package of the build, fetching the modules."""
+    def packages(self, commands: list[str]) -> dict[str, Package]:
+        """Return every package of some commands, dependencies first, fetching the modules."""
+        # A killed Go command leaves its temporary files.
+        shutil.rmtree(self.work / "temporary", ignore_errors=True)
         for folder in ("temporary", "out"):
             (self.work / folder).mkdir(parents=True, exist_ok=True)
-        answer = self._ask("list", "-deps", "-json=ImportPath,Dir,GoFiles", *packages)
-        return {
-            package["ImportPath"]: _source_bytes(Path(package.get("Dir", "")), package)
-            for package in _json_values(answer)
-        }
+        fields = "-json=ImportPath,Name,Dir,GoFiles,EmbedFiles"
+        answer = self._ask("list", "-deps", fields, *commands)
+        return {value["ImportPath"]: Package.of(value) for value in _json_values(answer)}
 
     def module_folder(self, module: str) -> Path:
         """Return where a module's files lie."""
         return Path(self._ask("list", "-m", "-f", "{{.Dir}}", module).strip())
 
-    def drop_archives(self) -> None:
-        """Remove the downloaded archives: their contents are unpacked beside them."""
-        for archive in (self.work / "modules" / "cache" / "download").rglob("*.zip"):
-            archive.unlink()
+    def drop_unused(self, packages: Iterable[Package]) -> None:
+        """Remove what the build never reads: archives that are unpacked, packages nobody imports.
 
-    def compile(self, packages: list[str], sizes: dict[str, int], lines: Lines) -> None:
-        """Build the packages, showing progress and remembering what is done for the next try."""
+        A third of what the modules hold is used, and disk is what a build of this size runs out
+        of first.
+        """
+        modules = self.work / "modules"
+        for archive in (modules / "cache" / "download").rglob("*.zip"):
+            archive.unlink()
+        used = {folder for package in packages for folder in package.folders}
+        for folder, _, files in os.walk(modules, topdown=False):
+            path = Path(folder)
+            if path not in used and any(name.endswith(".go") for name in files):
+                for name in files:
+                    (path / name).unlink()
+
+    def compile(self, commands: list[str], packages: dict[str, Package], lines: Lines) -> None:
+        """Build the commands, showing progress and remembering what is done for the next try.
+
+        Go keeps a second copy of all that one call compiles until the call ends, so the packages
+        go in batches before the commands are linked.
+        """
+        sizes = {name: package.source_bytes for name, package in packages.items()}
         remembered = self.work / "compiled-packages"
         done = remembered.read_text().split() if remembered.exists() else []
         progress = BuildProgress(sizes, time.monotonic(), frozenset(done) & sizes.keys())
-        command = self._command(
-            "build", "-v", f"-gcflags={COMPILER_FLAGS}", "-ldflags", self.recipe.linker_flags
-        )
         if progress.already_done:
             lines.say(f"going on with an interrupted build at {progress.text(progress.started)}")
+        libraries = {
+            name: sizes[name] for name, package in packages.items() if package.name != "main"
+        }
+        with remembered.open("a") as memory:
+
+            def compiled(package: str) -> None:
+                progress.finish(package)
+                memory.write(f"{package}\n")
+                memory.flush()
+                lines.show(progress.text(time.monotonic()))
+
+            for batch in batches(libraries, BATCHES):
+                self._build(batch, compiled)
+            self._build(["-o", f"{self.out}/", *commands], compiled)
+
+    def _build(self, arguments: list[str], compiled: Callable[[str], None]) -> None:
+        """Run one `go build`, telling each package that it compiles."""
+        flags = ["-v", f"-gcflags={COMPILER_FLAGS}", "-ldflags", self.recipe.linker_flags]
         said: list[str] = []
-        with (
-            remembered.open("a") as memory,
-            subprocess.Popen(
-                [*command, "-o", f"{self.out}/", *packages],
-                cwd=self.recipe.module,
-                env=self.environment(),
-                stderr=subprocess.PIPE,
-                text=True,
-                # A build whose parent was killed goes on: whoever comes next waits for its lock.
-                pass_fds=[self.lock],
-            ) as build,
-        ):
+        with subprocess.Popen(
+            [self.go, "build", *flags, *arguments],
+            cwd=self.recipe.module,
+            env=self.environment(),
+            stderr=subprocess.PIPE,
+            text=True,
+            # A build whose parent was killed goes on: whoever comes next waits for its lock.
+            pass_fds=[self.lock],
+        ) as build:
             try:
                 for line in build.stderr or ():
-                    if line.strip() in sizes:
-                        progress.finish(line.strip())
-                        memory.write(line)
-                        memory.flush()
-                        lines.show(progress.text(time.monotonic()))
+                    # With -v, a line of one word is a package; what else is said has blanks.
+                    if len(line.split()) == 1:
+                        compiled(line.strip())
                     else:
                         said.append(line)
             except BaseException:
@@ -107,12 +171,9 @@ class Compiler:
         if build.returncode != 0:
             raise ToolchainError(f"go build failed:\n{''.join(said[-30:]).rstrip()}")
 
-    def _command(self, *arguments: str) -> list[str]:
-        return [self.go, *arguments]
-
     def _ask(self, *arguments: str) -> str:
         answer = subprocess.run(
-            self._command(*arguments),
+            [self.go, *arguments],
             cwd=self.recipe.module,
             env=self.environment(),
             capture_output=True,
@@ -134,9 +195,3 @@ def _json_values(text: str) -> Iterator[dict[str, Any]]:
         yield value
         while position < len(text) and text[position].isspace():
             position += 1
-
-
-def _source_bytes(folder: Path, package: dict[str, Any]) -> int:
-    files: list[str] = package.get("GoFiles", [])
-    # One for each file, so that a package without known files still counts.
-    return 1 + sum((folder / name).stat().st_size for name in files)

@@ -16,6 +16,7 @@ import pytest
 
 from rehearsal.toolchain import build as build_module
 from rehearsal.toolchain.build import Build
+from rehearsal.toolchain.compiler import batches
 from rehearsal.toolchain.failure import ToolchainError
 from rehearsal.toolchain.progress import Lines
 from rehearsal.toolchain.recipe import Recipe
@@ -26,28 +27,37 @@ echo "$@" >>"$TOOLS_LOG"
 case "$1" in
 version) echo "go version go1.99.0 linux/amd64" ;;
 list)
+    shared="$GOMODCACHE/example.test/shared"
     case "$*" in
-    *-m*) printf '%s\\n' "$GOMODCACHE/example.test/shared" ;;
+    *-m*) printf '%s\n' "$shared" ;;
     *)
-        mkdir -p "$GOMODCACHE/example.test/shared/config" "$GOMODCACHE/cache/download/a/@v"
-        echo text >"$GOMODCACHE/example.test/shared/config/file"
-        chmod 555 "$GOMODCACHE/example.test/shared/config"
-        touch "$GOMODCACHE/cache/download/a/@v/v1.zip"
-        for package in a b main; do printf '{"ImportPath": "%s", "Dir": "."}\\n' "$package"; done
+        if [ ! -e "$shared" ]; then
+            mkdir -p "$shared/config" "$shared/a/texts" "$shared/unused" \
+                "$GOMODCACHE/cache/download/a/@v"
+            touch "$shared/config/file" "$shared/a/a.go" "$shared/a/texts/text" \
+                "$shared/unused/unused.go" "$GOMODCACHE/cache/download/a/@v/v1.zip"
+            chmod 555 "$shared/config"
+        fi
+        printf '{"ImportPath": "a", "Name": "a", "Dir": "%s", "GoFiles": ["a.go"],' "$shared/a"
+        printf ' "EmbedFiles": ["texts/text"]}\n'
+        printf '{"ImportPath": "b", "Name": "b", "Dir": "."}\n'
+        printf '{"ImportPath": "main", "Name": "main", "Dir": "."}\n'
         ;;
     esac
     ;;
 build)
     mkdir -p "$GOCACHE"
-    for package in a b main; do
+    shift 5
+    out=
+    if [ "$1" = -o ]; then out=$2; set -- a b main; fi
+    for package in "$@"; do
         [ -e "$GOCACHE/$package" ] && continue
         [ "$package" = main ] && while [ -e "$TOOLS_HANG" ]; do sleep 0.05; done
         if [ -e "$TOOLS_FAIL" ]; then echo "main.go:1: undefined: x" >&2; exit 1; fi
         echo "$package" >&2
         touch "$GOCACHE/$package"
     done
-    while [ "$1" != -o ]; do shift; done
-    echo binary >"$2/main"
+    if [ "$out" ]; then echo binary >"$out/main"; fi
     ;;
 esac
 """
@@ -117,13 +127,28 @@ def test_what_is_built_is_not_built_again(workshop: Workshop) -> None:
     assert workshop.log.read_text() == calls
 
 
-def test_the_archives_of_unpacked_modules_take_no_disk_while_it_compiles(
-    workshop: Workshop,
-) -> None:
+def test_what_the_build_never_reads_takes_no_disk_while_it_compiles(workshop: Workshop) -> None:
     workshop.fail.touch()
     with pytest.raises(ToolchainError):
         workshop.ensure()
-    assert not list(workshop.build.work.rglob("*.zip"))
+    modules = workshop.build.work / "modules"
+    assert {path.name for path in modules.rglob("*") if path.is_file()} == {"a.go", "text", "file"}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count", "lists"),
+    [
+        ({"a": 1, "b": 1, "c": 1, "d": 1}, 2, [["a", "b"], ["c", "d"]]),
+        ({"a": 3, "b": 1, "c": 1, "d": 1}, 2, [["a"], ["b", "c", "d"]]),
+        ({"a": 1, "b": 9}, 3, [["a", "b"]]),
+        ({"a": 1}, 12, [["a"]]),
+        ({}, 12, []),
+    ],
+)
+def test_batches_keep_the_order_and_are_of_about_the_same_size(
+    sizes: dict[str, int], count: int, lists: list[list[str]]
+) -> None:
+    assert batches(sizes, count) == lists
 
 
 def test_a_failed_build_says_what_the_compiler_said_and_installs_nothing(
@@ -184,12 +209,12 @@ def test_two_builds_of_the_same_tools_never_run_at_once(workshop: Workshop) -> N
     while "waiting for it" not in workshop.output.getvalue():
         assert second.is_alive()
         tick.wait(0.02)
-    assert workshop.calls("build") == 1
+    assert workshop.calls("build -v") == 3
     workshop.hang.unlink()
     second.join()
     process.wait()
     assert process.returncode == 0
-    assert workshop.calls("build") == 1
+    assert workshop.calls("build -v") == 3
 
 
 def test_the_lock_of_a_killed_build_is_held_until_its_compiler_has_ended(
