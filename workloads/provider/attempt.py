@@ -71,7 +71,10 @@ class Ending:
 
 @dataclass
 class AttemptWatch:
-    """Everything known about one running JobSet, and the loop that keeps it up to date."""
+    """Everything known about one running JobSet, and the loop that keeps it up to date.
+
+    `fresh` tells that it was submitted just now, so that its age does not depend on two clocks.
+    """
 
     stage: StageInputs
     sets: JobSets
@@ -79,6 +82,7 @@ class AttemptWatch:
     inbox: Inbox
     narrator: Narrator
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    fresh: bool = False
     progress: Progress = field(default_factory=Progress)
     pods: dict[str, PodFacts] = field(default_factory=dict)
     tail: list[str] = field(default_factory=list)
@@ -94,7 +98,8 @@ class AttemptWatch:
         self._expected = jobsets.pod_count(self.stage.manifest)
         self._throttle = Throttle(self.narrator.live_interval_seconds)
         created = _time(self.jobset["metadata"].get("creationTimestamp", "")) or self.now()
-        self._age_at_start = max(0.0, (self.now() - created).total_seconds())
+        age = 0.0 if self.fresh else (self.now() - created).total_seconds()
+        self._age_at_start = max(0.0, age)
         self._began = monotonic()
 
     def run(self) -> Ending:
@@ -276,9 +281,17 @@ class AttemptWatch:
             started=self.jobset["metadata"].get("creationTimestamp", ""),
             ended=ending.ended,
             restarts=int(status.get("restarts") or 0),
-            running_seconds=self.age_seconds,
+            running_seconds=self._took(ending),
             situation=self.situation(),
         )
+
+    def _took(self, ending: Ending) -> float:
+        # The cluster's own times, so that an attached run tells the same as a watched one.
+        started = _time(self.jobset["metadata"].get("creationTimestamp", ""))
+        ended = _time(ending.ended)
+        if started is None or ended is None:
+            return self.age_seconds
+        return (ended - started).total_seconds()
 
     def _first_failed(self) -> PodFacts | None:
         pod = first_failed(self.pods.values())

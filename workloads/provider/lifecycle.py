@@ -148,8 +148,8 @@ class StageRun:
         if attached is None or self._record.attempt is None:
             self._note_start()
         if attached is None:
-            attached = self._submit(sets)
-        return self._follow(sets, attached)
+            return self._follow(sets, self._submit(sets), fresh=True)
+        return self._follow(sets, attached, fresh=False)
 
     def _can_attach(self, sets: JobSets, running: Mapping[str, Any]) -> bool:
         if jobsets.digest_of(running) != self._wanted.digest or jobsets.terminating(running):
@@ -230,10 +230,9 @@ class StageRun:
             summary = f"the API server refused JobSet {self._stage.name}: {error}"
             raise self._failed(Failure(stage=self._stage.stage, summary=summary)) from error
 
-    def _follow(self, sets: JobSets, jobset: Mapping[str, Any]) -> dict[str, Any]:
-        watch = AttemptWatch(
-            self._stage, sets, jobset, self._inbox, self._means.narrator, self._means.now
-        )
+    def _follow(self, sets: JobSets, jobset: Mapping[str, Any], *, fresh: bool) -> dict[str, Any]:
+        narrator, now = self._means.narrator, self._means.now
+        watch = AttemptWatch(self._stage, sets, jobset, self._inbox, narrator, now, fresh)
         ending = watch.run()
         if ending.kind == "interrupted":
             raise self.interrupted_outputs()

@@ -55,9 +55,7 @@ def heard() -> Heard:
 
 @pytest.fixture
 def means(store: MemoryStore, heard: Heard) -> Means:
-    return Means(
-        owner="stack p/dev, namespace ns", narrator=heard, open_store=lambda *_: store
-    )
+    return Means(owner="stack p/dev, namespace ns", narrator=heard, open_store=lambda *_: store)
 
 
 @pytest.fixture

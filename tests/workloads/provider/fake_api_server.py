@@ -35,6 +35,7 @@ class FakeApiServer:
         self.on_create: Callable[[dict[str, Any]], None] = lambda _: None
         self.delete_seconds = 0.0
         self.accepted_token: str | None = None
+        self.created_at = NOW
         self.posted: list[dict[str, Any]] = []
         server = self
 
@@ -167,7 +168,7 @@ class FakeApiServer:
         if name in self.objects[handler.path]:
             self._answer(handler, 409, {"message": f"{name} already exists"})
             return
-        body["metadata"].update(uid=f"uid-{next(self.versions)}", creationTimestamp=NOW)
+        body["metadata"].update(uid=f"uid-{next(self.versions)}", creationTimestamp=self.created_at)
         self.posted.append(copy.deepcopy(body))
         created = self.put(handler.path, body)
         self._answer(handler, 201, created)

@@ -36,9 +36,7 @@ def now(means: Means) -> None:
 
 
 def digest_of(inputs: dict[str, Any]) -> str:
-    return digests.digest(
-        digests.document(inputs["stage"], inputs["settings"], inputs["reads"])
-    )
+    return digests.digest(digests.document(inputs["stage"], inputs["settings"], inputs["reads"]))
 
 
 def record(store: MemoryStore) -> dict[str, Any]:
@@ -423,7 +421,7 @@ def test_an_expired_token_in_the_middle_is_renewed(
     plugin = tmp_path / "plugin"
     plugin.write_text(
         "#!/bin/sh\n"
-        f'n=$(cat {tmp_path}/n 2>/dev/null || echo 0); n=$((n+1)); echo $n > {tmp_path}/n\n'
+        f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); n=$((n+1)); echo $n > {tmp_path}/n\n"
         'echo "{\\"apiVersion\\":\\"client.authentication.k8s.io/v1\\",\\"kind\\":\\"E\\",'
         '\\"status\\":{\\"token\\":\\"t$n\\"}}"\n'
     )
