@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import http.client
 import os
 import signal
 import sys
@@ -61,7 +62,7 @@ class Agent:
                         version = item["metadata"]["resourceVersion"]
                         if kind != "BOOKMARK":
                             changed(kind, item)
-            except (ApiError, OSError, ValueError) as error:
+            except (ApiError, OSError, http.client.HTTPException, ValueError) as error:
                 print(f"watch of {path} begins anew: {error}", file=sys.stderr, flush=True)
                 self._stopped.wait(_RETRY_SECONDS)
 
@@ -92,7 +93,7 @@ class Agent:
             try:
                 for node in self._machine.api.get("/api/v1/nodes")["items"]:
                     renew_lease(self._machine.api, node["metadata"]["name"])
-            except (ApiError, OSError):
+            except (ApiError, OSError, http.client.HTTPException):
                 traceback.print_exc()
             self._stopped.wait(_LEASE_SECONDS)
 

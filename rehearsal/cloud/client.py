@@ -24,10 +24,14 @@ _SECRETS = ("PULUMI_", "AWS_", "GOOGLE_", "HF_")
 
 
 class Cloud:
-    """The local Google Cloud of one home. Every operation starts it when it is not running."""
+    """The local Google Cloud of one home. Every operation starts it when it is not running.
 
-    def __init__(self, home: Path) -> None:
+    Without a cluster it ends by itself once nobody has asked for anything for `idle_seconds`.
+    """
+
+    def __init__(self, home: Path, *, idle_seconds: float = 15.0) -> None:
         self.home = home.resolve()
+        self._idle_seconds = idle_seconds
 
     def ensure_running(self) -> None:
         """Start the daemon, in a session of its own, and wait until it is ready.
@@ -144,7 +148,7 @@ class Cloud:
         log_path = self.home / "logs" / "daemon.log"
         with log_path.open("ab") as log:
             process = subprocess.Popen(
-                [*command, f"--ready-fd={writing}"],
+                [*command, f"--ready-fd={writing}", f"--idle-seconds={self._idle_seconds}"],
                 env=environment,
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,

@@ -21,11 +21,10 @@ from rehearsal.cloud.lifetime import become_subreaper, kill_descendants, signal_
 from rehearsal.cloud.ports import home_token
 from rehearsal.cloud.service import CloudServer
 
-IDLE_SECONDS = 15.0
 LOCK_TIMEOUT_SECONDS = 30
 
 
-def run(home: Path, ready: IO[str]) -> int:
+def run(home: Path, ready: IO[str], idle_seconds: float) -> int:
     """Run the cloud of a home until it ends; writes `ready` or the reason why not to a stream."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     (home / "logs").mkdir(exist_ok=True)
@@ -39,7 +38,7 @@ def run(home: Path, ready: IO[str]) -> int:
     daemon = os.fork()
     if daemon == 0:
         signal_on_parent_death(signal.SIGTERM, keeper)
-        os._exit(_run_daemon(home, keeper, ready))
+        os._exit(_run_daemon(home, keeper, ready, Activity(idle_seconds)))
     ready.close()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os.kill(daemon, signal.SIGTERM))
@@ -56,8 +55,7 @@ def _wait_for(daemon: int) -> int:
             return os.waitstatus_to_exitcode(status)
 
 
-def _run_daemon(home: Path, keeper: int, ready: IO[str]) -> int:
-    activity = Activity(IDLE_SECONDS)
+def _run_daemon(home: Path, keeper: int, ready: IO[str], activity: Activity) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         # In a thread: the handler may interrupt the very code that holds the activity's lock.
         signal.signal(number, lambda *_: threading.Thread(target=activity.stop).start())

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.rehearsal.cloud.processlist import running
 from tests.rehearsal.kube import Kube, jobset, phases
 
 pytestmark = pytest.mark.rehearsal
@@ -56,15 +57,18 @@ def test_the_restart_budget_is_spent_before_the_set_fails(kube: Kube):
 def test_a_set_that_is_deleted_in_the_foreground_takes_its_processes_along(kube: Kube):
     kube.create(jobset("stopped", "sleep 61.25 & sleep 61.25"))
     kube.wait_pods(all_running(8))
-    assert len(processes_of("sleep\x0061.25")) == 16
+    assert len(running("sleep\x0061.25\0")) == 16
     began = time.monotonic()
     kube.delete("stopped")
     print(f"8 pods: foreground deletion {time.monotonic() - began:.2f} s")
     assert kube.pods() == {}
-    assert processes_of("sleep\x0061.25") == []
+    assert running("sleep\x0061.25\0") == []
 
 
-def processes_of(command_line):
-    from tests.rehearsal.cloud.processlist import command_lines
-
-    return [pid for pid, command in command_lines().items() if command_line in command]
+def test_sixty_four_pods_on_eight_hosts_complete(kube: Kube):
+    manifest = jobset("many", "echo done", hosts=64, container={"resources": {}})
+    began = time.monotonic()
+    kube.create(manifest)
+    assert kube.wait_end("many")["type"] == "Completed"
+    print(f"64 pods: create to Completed {time.monotonic() - began:.2f} s")
+    assert len(kube.pods()) == 64
