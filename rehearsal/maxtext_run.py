@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,22 @@ def services(home: Path) -> Iterator[dict[str, int]]:
 
 def run_stage(home: Path, stage: str, project: str = trainers.REAL_PROJECT) -> Figures:
     """Run one stage as a pod on one host of a v6e-4 would; raise StageFailed when it fails."""
-    command = ["python3", "-m", *STAGES[stage]]
+    return _run(home, stage, STAGES[stage], project)
+
+
+def export_base(home: Path, target: str) -> Figures:
+    """Export the converted base, untrained, to the `gs://` folder `target`."""
+    changed = {
+        "load_parameters_path": f"{_ROOT}/max-text-format/0/items/",
+        "base_output_directory": target,
+    }
+    words = (word.partition("=") for word in STAGES["mt-to-hf"])
+    arguments = [f"{key}={changed[key]}" if key in changed else key + e + v for key, e, v in words]
+    return _run(home, "base-export", arguments, trainers.REAL_PROJECT)
+
+
+def _run(home: Path, stage: str, arguments: Sequence[str], project: str) -> Figures:
+    command = ["python3", "-m", *arguments]
     pod = _pod(command, chips=4 if stage == "sft" else 0)
     variables = {"HOME": str(home), "LANG": "C.UTF-8", "JOB_COMPLETION_INDEX": "0"}
     (port,) = free_ports(["coordinator"]).values()

@@ -16,6 +16,8 @@ from rehearsal import maxtext_environment, maxtext_settings, objectstore
 
 REAL_PROJECT = "rehearsal-maxtext"
 _STAND_IN = Path(__file__).parent / "trainer"
+# Its `python3` is the environment's own; it sends the compile cache to a folder of this machine.
+_MAXTEXT_BIN = Path(__file__).parent / "maxtext_bin"
 # Nothing here may answer as the metadata server of a VM: look-ups have to fail at once.
 _NOWHERE = "127.0.0.1:1"
 
@@ -74,6 +76,7 @@ def _stand_in(home: Path, pod: dict[str, Any], coordinator_port: int) -> dict[st
         "REHEARSAL_TRAINER": str(home / "trainer.json"),
         "REHEARSAL_COORDINATOR": f"127.0.0.1:{coordinator_port}",
         "REHEARSAL_HOSTS": str(_hosts(pod)),
+        "REHEARSAL_TERMINATION_LOG": "/dev/termination-log",
     }
 
 
@@ -85,7 +88,9 @@ def _maxtext(
     coordinator_port: int,
 ) -> dict[str, str | None]:
     return {
-        "PATH": _path(environment / "bin"),
+        "PATH": _path(_MAXTEXT_BIN),
+        "REHEARSAL_MAXTEXT_PYTHON": str(environment / "bin" / "python3"),
+        "REHEARSAL_COMPILE_CACHE": str(maxtext_settings.compile_cache()),
         "PYTHONPATH": None,
         "PYTHONDONTWRITEBYTECODE": None,
         "JAX_PLATFORMS": "cpu",

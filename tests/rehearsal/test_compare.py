@@ -17,7 +17,7 @@ def test_same_bits_are_equal() -> None:
 
 @pytest.mark.parametrize("change", [1, -1, 0x8000])
 def test_one_bit_in_one_tensor_is_a_difference(change: int) -> None:
-    other = (ONE.astype(int) + [[change, 0]]).astype(numpy.uint16)
+    other = (ONE.astype(int) + numpy.array([[change, 0]])).astype(numpy.uint16)
     found = compare({"a": ONE}, {"a": other})
     assert found.different == ["a"]
     assert not found.equal_but_for_embedding
@@ -34,7 +34,7 @@ def test_missing_and_unexpected_tensors_are_named() -> None:
 
 @pytest.mark.parametrize(("ulps", "tolerated"), [(1, True), (2, False)])
 def test_embedding_may_differ_by_one_unit_in_the_last_place(ulps: int, tolerated: bool) -> None:
-    other = (ONE + [[ulps, 0]]).astype(numpy.uint16)
+    other = (ONE + numpy.array([[ulps, 0]])).astype(numpy.uint16)
     found = compare({EMBEDDING: ONE}, {EMBEDDING: other})
     assert found.embedding_most_ulps == ulps
     assert found.embedding_share_different == 0.5

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rehearsal import maxtext_environment, trainers
+from rehearsal import maxtext_environment, maxtext_settings, trainers
 
 PORTS = {"cloud": 1, "gcs": 20001, "gcs_tls": 20002, "hub": 20003}
 
@@ -35,6 +36,18 @@ def pod(command: str = "", chips: int = 4, topology: str = "4x8") -> dict[str, A
     }
 
 
+def python(variables: dict[str, str | None], *arguments: str) -> list[str]:
+    """Return what `python3 -c ...` becomes in a pod, with a Python that says how it was called."""
+    answer = Path(str(variables["REHEARSAL_MAXTEXT_PYTHON"]))
+    answer.parent.mkdir(parents=True, exist_ok=True)
+    answer.write_text('#!/bin/sh\nprintf "%s\\n" "$0" "$@"\n')
+    answer.chmod(0o755)
+    environment = {name: value for name, value in variables.items() if value is not None}
+    command = ["env", "python3", "-c", *arguments]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return found.stdout.splitlines()
+
+
 def test_standin_project_never_runs_the_real_trainer(home: Path, real: Path) -> None:
     variables = trainers.pod_environment(home, "rehearsal-standin", pod(), 20009)
     assert str(real) not in str(variables)
@@ -44,7 +57,7 @@ def test_standin_project_never_runs_the_real_trainer(home: Path, real: Path) -> 
 
 def test_real_project_runs_the_environments_python(home: Path, real: Path) -> None:
     variables = trainers.pod_environment(home, "rehearsal-maxtext", pod(), 20009)
-    assert str(variables["PATH"]).startswith(f"{real}/bin:")
+    assert python(variables, "sys.argv") == [f"{real}/bin/python3", "-c", "sys.argv"]
     assert variables["PYTHONPATH"] is None
     assert trainers.trainer("rehearsal-maxtext") == "MaxText"
 
@@ -84,6 +97,17 @@ def test_key_that_the_program_leaves_out_is_given(home: Path, real: Path) -> Non
     variables = trainers.pod_environment(home, "rehearsal-maxtext", pod("python3 -m x"), 1)
     assert variables["M_HARDWARE"] == "cpu"
     assert "M_JAX_CACHE_DIR" in variables
+
+
+def test_compile_cache_of_the_bucket_becomes_the_machines_own(home: Path, real: Path) -> None:
+    """Every other argument, blanks and quotes included, arrives as the program wrote it."""
+    command = "python3 -m x jax_cache_dir=gs://b/c"
+    variables = trainers.pod_environment(home, "rehearsal-maxtext", pod(command), 1)
+    given = ("a='b c'", "jax_cache_dir=gs://b/c", "x=gs://b", "jax_cache_dir=/c", "")
+    cache = str(maxtext_settings.compile_cache())
+    assert python(variables, *given)[2:] == [
+        *("a='b c'", f"jax_cache_dir={cache}", "x=gs://b", "jax_cache_dir=/c", "")
+    ]
 
 
 def test_tpu_of_the_manifest_gives_way_to_the_processor(home: Path, real: Path) -> None:
