@@ -91,26 +91,19 @@ class Recorder:
         assert len(found) == 1, f"{len(found)} resources of type {kind} called {name}"
         return found[0]
 
-    def ancestors(self, urn: str) -> list[str]:
-        """Return the URNs above a resource, nearest first."""
-        by_urn = {entry.urn: entry for entry in self.resources}
-        above = []
-        while urn in by_urn and by_urn[urn].request.parent:
-            urn = by_urn[urn].request.parent
-            above.append(urn)
-        return above
-
     def needs(self, entry: Registered) -> set[str]:
-        """Return the URNs of everything that must exist before a resource, near and far."""
+        """Return the URNs of everything that exists before a resource, near and far.
+
+        A resource registers after its parent, so what its component depends on counts as well.
+        """
         by_urn = {other.urn: other for other in self.resources}
         seen: set[str] = set()
-        open_urns = list(entry.request.dependencies)
+        open_urns = [entry.urn]
         while open_urns:
-            urn = open_urns.pop()
-            if urn in seen or urn not in by_urn:
-                continue
-            seen.add(urn)
-            open_urns.extend(by_urn[urn].request.dependencies)
+            request = by_urn[open_urns.pop()].request
+            before = {*request.dependencies, request.parent} - seen
+            seen |= before
+            open_urns.extend(before & by_urn.keys())
         return seen
 
 
@@ -134,9 +127,15 @@ class RecordingMonitor(mocks.MockMonitor):
         return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
 
 
-def deploy(config: Mapping[str, Any], *, stack: str = "test", preview: bool = False) -> Recorder:
+def deploy(
+    config: Mapping[str, Any],
+    *,
+    stack: str = "test",
+    preview: bool = False,
+    recorder: Recorder | None = None,
+) -> Recorder:
     """Run the real program with a config and return what it registered."""
-    recorder = Recorder()
+    recorder = recorder or Recorder()
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     monitor = RecordingMonitor(recorder)
