@@ -54,8 +54,7 @@ venv:
 
 # End this checkout's local cloud and remove what the commands made in the tree, not the cache.
 clean:
-	@if [ -d .rehearsal ] && [ -x $(RUN) ]; then $(RUN) -c "from pathlib import Path; \
-	 from rehearsal.cloud.client import Cloud; Cloud(Path('.rehearsal').resolve()).down()"; fi
+	@if [ -d .rehearsal ] && [ -x $(RUN) ]; then REHEARSAL_HOME= $(RUN) -m rehearsal down; fi
 	rm -rf .rehearsal .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	@echo "built tools stay in $${REHEARSAL_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/maxtext-sft};" \
