@@ -13,12 +13,12 @@ from infra.project import Project
 from infra.storage import Storage
 from workloads.outputs import still_billing
 from workloads.run import FinetuneRun
-from workloads.settings import read_settings, read_token
+from workloads.settings import read_secrets, read_settings
 
 config = pulumi.Config()
 place, plan = read_settings(config.require_object("cluster"), config.require_object("run"))
 home = Home(place=place, namespace=namespace_of(pulumi.get_stack()))
-token = read_token(config.get("hf_token"))
+secrets = read_secrets(config.get("hf_token"), plan)
 
 project = Project("project", place=place)
 first = pulumi.ResourceOptions(provider=project.google, depends_on=[project])
@@ -29,7 +29,7 @@ cluster = TrainingCluster("cluster", place=place, network=network, nodes=nodes, 
 then = pulumi.ResourceOptions(providers=[project.google, cluster.kubernetes], depends_on=[cluster])
 access = BucketAccess("access", home=home, storage=storage, nodes=nodes, opts=then)
 jobset = JobSet("jobset", place=place, cluster=cluster, opts=then)
-space = TrainingNamespace("namespace", home=home, hf_token=token, cluster=cluster, opts=then)
+space = TrainingNamespace("namespace", home=home, secrets=secrets, cluster=cluster, opts=then)
 ready = pulumi.ResourceOptions(depends_on=[storage, access, jobset, space])
 run = FinetuneRun("run", plan=plan, home=home, cluster=cluster, opts=ready)
 

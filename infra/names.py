@@ -8,6 +8,7 @@ import re
 SERVICE_ACCOUNT = "maxtext"
 TOKEN_SECRET = "hf-token"
 TOKEN_KEY = "token"
+ENVIRONMENT_SECRET = "run-environment"
 SYSTEM_POOL = "system"
 CONVERSION_POOL = "conversion"
 CONVERSION_TAINT = "maxtext-sft/conversion"

@@ -1,7 +1,8 @@
-"""The namespace of one stack, its service account and the Hub token."""
+"""The namespace of one stack, its service account and its secrets."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -9,7 +10,7 @@ import pulumi
 from infra.cluster import TrainingCluster
 from infra.config import Home
 from infra.labels import kubernetes_labels
-from infra.names import SERVICE_ACCOUNT, TOKEN_KEY, TOKEN_SECRET
+from infra.names import SERVICE_ACCOUNT
 
 
 class _CoreObject(pulumi.CustomResource):
@@ -23,7 +24,11 @@ class _CoreObject(pulumi.CustomResource):
 
 
 class TrainingNamespace(pulumi.ComponentResource):
-    """Where the stages run: always ours, gone with the cluster."""
+    """Where the stages run: always ours, gone with the cluster.
+
+    `secrets` are the Kubernetes Secrets by name, each with its keys: the only place where a secret
+    value leaves the config.
+    """
 
     name: str
 
@@ -32,7 +37,7 @@ class TrainingNamespace(pulumi.ComponentResource):
         name: str,
         *,
         home: Home,
-        hf_token: pulumi.Output[str] | None,
+        secrets: Mapping[str, Mapping[str, str]],
         cluster: TrainingCluster,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -57,16 +62,13 @@ class TrainingNamespace(pulumi.ComponentResource):
             },
             within,
         )
-        if hf_token is not None:
-            data = {TOKEN_KEY: hf_token}
-            self._secret(f"{name}-token", TOKEN_SECRET, data, within)
+        for secret, data in secrets.items():
+            body = {
+                "metadata": self._metadata(secret),
+                "stringData": pulumi.Output.secret(dict(data)),
+            }
+            _CoreObject("Secret", f"{name}-{secret}", body, within)
         self.register_outputs({"name": self.name})
 
     def _metadata(self, name: str) -> dict[str, Any]:
         return {"name": name, "namespace": self.name, "labels": kubernetes_labels(name)}
-
-    def _secret(
-        self, name: str, secret: str, data: dict[str, Any], opts: pulumi.ResourceOptions
-    ) -> None:
-        body = {"metadata": self._metadata(secret), "stringData": pulumi.Output.secret(data)}
-        _CoreObject("Secret", name, body, opts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import runpy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,6 +132,7 @@ def deploy(
     *,
     stack: str = "test",
     preview: bool = False,
+    secret_keys: Sequence[str] = (),
     recorder: Recorder | None = None,
 ) -> Recorder:
     """Run the real program with a config and return what it registered."""
@@ -151,7 +152,7 @@ def deploy(
             dry_run=preview,
         )
     )
-    secrets = [key for key in config if key.endswith(":hf_token")]
+    secrets = [*secret_keys, *(key for key in config if key.endswith(":hf_token"))]
     texts = {
         key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()
     }
@@ -160,7 +161,7 @@ def deploy(
         loop.run_until_complete(stack_runtime.run_in_stack(_main))
     finally:
         settings.reset_options()
-        pulumi.runtime.config.set_all_config({})
+        pulumi.runtime.config.set_all_config({}, [])
         loop.close()
     return recorder
 

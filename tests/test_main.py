@@ -192,6 +192,28 @@ def test_the_token_appears_in_its_secret_only_and_as_a_secret(stack: Recorder) -
     assert CANARY not in json.dumps(stack.exports)
 
 
+def test_a_secret_environment_variable_travels_in_its_secret_only() -> None:
+    config = stack_config(GUIDE, cluster=FILLED_IN, run={"secret_env": {"WANDB_API_KEY": CANARY}})
+    recorder = deploy(config, secret_keys=[f"{PROJECT}:run"])
+    secret = recorder.one("kubernetes:core/v1:Secret")
+    assert secret_value(secret.inputs["stringData"]) == {"WANDB_API_KEY": CANARY}
+    for entry in recorder.resources:
+        if entry.urn != secret.urn:
+            assert CANARY not in json.dumps(entry.inputs), entry.name
+    sft = recorder.one("maxtext:index:Stage", "run-sft").inputs["manifest"]
+    job = sft["spec"]["replicatedJobs"][0]["template"]["spec"]
+    env = {e["name"]: e for e in job["template"]["spec"]["containers"][0]["env"]}
+    reference = env["WANDB_API_KEY"]["valueFrom"]["secretKeyRef"]
+    assert (reference["name"], reference["key"]) == ("run-environment", "WANDB_API_KEY")
+
+
+@pytest.mark.parametrize("run", [{"env": {"WANDB_API_KEY": CANARY}}, {}])
+def test_a_secret_where_values_are_shown_is_refused(run: dict[str, Any]) -> None:
+    config = stack_config(GUIDE, cluster=FILLED_IN, run=run)
+    with pytest.raises(pulumi.RunError, match=r"pulumi config set --secret --path run.secret_env"):
+        deploy(config, secret_keys=[f"{PROJECT}:run"])
+
+
 def test_without_a_token_there_is_no_secret() -> None:
     assert guide().all("kubernetes:core/v1:Secret") == []
 

@@ -149,6 +149,10 @@ class RunConfig(BaseModel):
     env: dict[str, Override] = Field(
         default_factory=dict, description="Environment variables of the training's containers"
     )
+    secret_env: dict[str, Text] = Field(
+        default_factory=dict,
+        description="Environment variables of the training with secret values, kept in a Secret",
+    )
     verify_model_size: Flag = Field(
         default=True,
         description=(
@@ -173,7 +177,7 @@ class RunConfig(BaseModel):
     )
 
     _checked_overrides = field_validator("overrides")(_unmanaged)
-    _checked_env = field_validator("env")(_portable)
+    _checked_env = field_validator("env", "secret_env")(_portable)
 
     @field_validator("checkpoint_period")
     @classmethod

@@ -13,6 +13,7 @@ from infra.labels import kubernetes_labels
 from infra.names import (
     CONVERSION_POOL,
     CONVERSION_TAINT,
+    ENVIRONMENT_SECRET,
     SERVICE_ACCOUNT,
     TOKEN_KEY,
     TOKEN_SECRET,
@@ -172,17 +173,18 @@ def _environment(stage: Stage) -> list[dict[str, Any]]:
     plain = {"HF_HOME": f"{SCRATCH}/huggingface", **stage.environment}
     return [
         *({"name": name, "value": escaped(value)} for name, value in plain.items()),
-        {
-            "name": "HF_TOKEN",
-            "valueFrom": {
-                "secretKeyRef": {"name": TOKEN_SECRET, "key": TOKEN_KEY, "optional": True}
-            },
-        },
+        *(_secret(name, ENVIRONMENT_SECRET, name) for name in stage.secret_environment),
+        _secret("HF_TOKEN", TOKEN_SECRET, TOKEN_KEY, optional=True),
         {
             "name": "RESTART_ATTEMPT",
             "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{RESTART_LABEL}']"}},
         },
     ]
+
+
+def _secret(name: str, secret: str, key: str, *, optional: bool = False) -> dict[str, Any]:
+    reference = {"name": secret, "key": key, "optional": optional}
+    return {"name": name, "valueFrom": {"secretKeyRef": reference}}
 
 
 def _resources(stage: Stage, run: RunConfig, place: ClusterConfig) -> dict[str, Any]:

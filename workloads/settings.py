@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pulumi
+from pulumi.runtime import is_config_secret
 
 from infra.config import ClusterConfig
+from infra.names import ENVIRONMENT_SECRET, TOKEN_KEY, TOKEN_SECRET
 from infra.problems import message, parsed
 from infra.token import checked_token
 from workloads.config import RunConfig
@@ -20,19 +22,46 @@ def read_settings(cluster: object, run: object) -> tuple[ClusterConfig, RunConfi
     plan, plan_problems = parsed("run", RunConfig, run)
     if place is None or plan is None:
         raise pulumi.RunError(message([*place_problems, *plan_problems]))
-    if problems := misfits(place, plan):
+    if problems := [*misplaced_secrets(plan), *misfits(place, plan)]:
         raise pulumi.RunError(message(problems))
     return place, plan
 
 
-def read_token(value: str | None) -> pulumi.Output[str] | None:
-    """Return the Hub token as a secret, or None where the stack has none."""
-    if not value:
-        return None
-    try:
-        return pulumi.Output.secret(checked_token(value))
-    except ValueError as error:
-        raise pulumi.RunError(message([str(error)])) from None
+def read_secrets(hf_token: str | None, run: RunConfig) -> dict[str, dict[str, str]]:
+    """Return the secrets of the run by their names in the cluster; raise RunError for a bad token.
+
+    An empty token means that the stack has none.
+    """
+    secrets: dict[str, dict[str, str]] = {}
+    if hf_token:
+        try:
+            secrets[TOKEN_SECRET] = {TOKEN_KEY: checked_token(hf_token)}
+        except ValueError as error:
+            raise pulumi.RunError(message([str(error)])) from None
+    if run.secret_env:
+        secrets[ENVIRONMENT_SECRET] = run.secret_env
+    return secrets
+
+
+def misplaced_secrets(run: RunConfig) -> list[str]:
+    """Return one line for each block with a secret where its values are shown in previews.
+
+    The engine says only that a block holds a secret, not where.
+    """
+    lines = []
+    if _holds_secret("cluster"):
+        lines.append("cluster: holds a secret value, but its values are shown in previews")
+    if _holds_secret("run") and (run.env or not run.secret_env):
+        lines.append(
+            "run: holds a secret value, but its values are shown in previews. Environment variables"
+            " go into run.secret_env then, all of them:"
+            " `pulumi config set --secret --path run.secret_env.NAME`"
+        )
+    return lines
+
+
+def _holds_secret(block: str) -> bool:
+    return is_config_secret(f"{pulumi.get_project()}:{block}")
 
 
 def misfits(place: ClusterConfig, run: RunConfig) -> list[str]:

@@ -46,6 +46,8 @@ class Stage:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What makes it another experiment beyond its arguments."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    secret_environment: tuple[str, ...] = ()
+    """Names of environment variables whose values lie in the run's Secret."""
     first_attempt_arguments: Mapping[str, str] = field(default_factory=dict)
     """Arguments that only the first attempt gets, such as a profiler that breaks a resumed run."""
     shuffles_data: bool = False

@@ -93,6 +93,7 @@ def finetune_stages(run: RunConfig, place: ClusterConfig) -> tuple[Stage, ...]:
                 "LIBTPU_INIT_ARGS": LIBTPU_FLAGS,
                 **run.env,
             },
+            secret_environment=tuple(run.secret_env),
             first_attempt_arguments={"profiler": "xplane"} if run.profiler else {},
             shuffles_data=True,
             directory=trained,

@@ -6,7 +6,8 @@ import pulumi
 import pytest
 
 from tests.infra.test_config import VALID
-from workloads.settings import read_settings, read_token
+from tests.workloads.test_config import run
+from workloads.settings import read_secrets, read_settings
 
 
 def refusal(cluster: dict[str, Any] | None = None, **run: Any) -> str:
@@ -47,12 +48,20 @@ def test_a_model_file_of_the_images_own_is_not_judged_by_the_table() -> None:
     assert place.tpu.hosts == 1
 
 
-def test_no_token_is_none() -> None:
-    assert read_token(None) is None
-    assert read_token("") is None
+def test_no_token_is_no_secret() -> None:
+    assert read_secrets(None, run()) == {}
+    assert read_secrets("", run()) == {}
+
+
+def test_secrets_are_kept_by_their_names_in_the_cluster() -> None:
+    plan = run(secret_env={"WANDB_API_KEY": "k"})
+    assert read_secrets("hf_abc\n", plan) == {
+        "hf-token": {"token": "hf_abc"},
+        "run-environment": {"WANDB_API_KEY": "k"},
+    }
 
 
 def test_a_bad_token_is_refused_without_showing_it() -> None:
     with pytest.raises(pulumi.RunError) as caught:
-        read_token("'hf_abc'")
+        read_secrets("'hf_abc'", run())
     assert "hf_abc" not in str(caught.value)
