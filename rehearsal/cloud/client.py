@@ -7,6 +7,7 @@ import fcntl
 import http.client
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from rehearsal.cloud.ports import home_ports, home_token
 __all__ = ["Cloud", "CloudError", "ClusterAccess", "NodePool"]
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
+_STOP_SECONDS = 20.0
+_ANSWER_SECONDS = 300.0  # a drained node pool may use its pods' grace
 _SECRETS = ("PULUMI_", "AWS_", "GOOGLE_", "HF_")
 
 
@@ -114,8 +117,8 @@ class Cloud:
             self.ensure_running()
             try:
                 return self._post(operation, arguments)
-            except ConnectionRefusedError:
-                continue  # it ended for idleness just now
+            except ConnectionError:
+                continue  # it ended for idleness just now, with the request still unread
             except CloudError as error:
                 if error.code != "UNAVAILABLE":
                     raise
@@ -123,7 +126,7 @@ class Cloud:
 
     def _post(self, operation: str, arguments: dict[str, Any]) -> Any:
         connection = http.client.HTTPConnection(
-            "127.0.0.1", home_ports(self.home)["cloud"], timeout=300
+            "127.0.0.1", home_ports(self.home)["cloud"], timeout=_ANSWER_SECONDS
         )
         headers = {"Authorization": f"Bearer {home_token(self.home)}"}
         try:
@@ -169,11 +172,20 @@ class Cloud:
         process.returncode = 0
 
     def _terminate(self) -> None:
+        """Ask the daemon's process to end; one that does not is killed, and the keeper sweeps."""
         try:
-            pid = json.loads((self.home / "daemon.json").read_text())["pid"]
-            os.kill(pid, signal.SIGTERM)
+            process = os.pidfd_open(json.loads((self.home / "daemon.json").read_text())["pid"])
         except (OSError, ValueError):
             return
+        try:
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                signal.pidfd_send_signal(process, number)
+                if select.select([process], [], [], _STOP_SECONDS)[0]:
+                    return
+        except ProcessLookupError:
+            return
+        finally:
+            os.close(process)
 
     def _lock_is_free(self) -> bool:
         with (self.home / "daemon.lock").open("a") as file:

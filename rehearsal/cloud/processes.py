@@ -83,6 +83,7 @@ class ProcessTable:
             )
         with self._lock:
             self._running[name] = process
+        threading.Thread(target=self._tell_of_end, args=(name, process), daemon=True).start()
 
     def pids(self) -> dict[str, int]:
         """Return the process id of each process that has not ended."""
@@ -129,6 +130,13 @@ class ProcessTable:
             kill_group(process.pid, signal.SIGKILL)
         for process in processes:
             process.wait()
+
+    def _tell_of_end(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        code = process.wait()
+        with self._lock:
+            unasked = self._running.get(name) is process
+        if unasked:
+            print(f"{name} ended by itself ({code}): {self._last_lines(name)}", flush=True)
 
     def _last_lines(self, name: str) -> str:
         path = self._logs / f"{name}.log"

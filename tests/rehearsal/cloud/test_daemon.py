@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from rehearsal.cloud import client
 from rehearsal.cloud.client import Cloud, CloudError, NodePool
 from tests.rehearsal.cloud.processlist import running
 from tests.rehearsal.conftest import CLUSTER, LOCATION, PROJECT, kube_client
@@ -67,6 +68,17 @@ def test_down_returns_when_everything_is_gone_and_up_again_starts_afresh(fresh_c
     fresh_cloud.ensure_running()
     assert fresh_cloud.read_cluster(*PLACE) is None
     assert fresh_cloud.bucket_exists("kept")
+
+
+def test_down_also_ends_a_daemon_that_does_not_answer(
+    fresh_cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+):
+    fresh_cloud.ensure_running()
+    os.kill(fresh_cloud.status()["pid"], signal.SIGSTOP)
+    monkeypatch.setattr(client, "_STOP_SECONDS", 0.2)
+    monkeypatch.setattr(client, "_ANSWER_SECONDS", 0.2)
+    fresh_cloud.down()
+    assert traces(fresh_cloud) == []
 
 
 def test_two_homes_side_by_side_do_not_meet(fresh_cloud: Cloud, cloud: Cloud):
