@@ -73,7 +73,7 @@ class Build:
         commands = [self.recipe.commands[name] for name in missing]
         compiler.compile(commands, compiler.packages(commands), lines)
         self._install(compiler.out, missing)
-        remove(self.work)
+        shutil.rmtree(self.work)
         minutes, seconds = divmod(round(time.monotonic() - started), 60)
         lines.say(f"{', '.join(missing)} built in {minutes}:{seconds:02d} min")
 
@@ -89,16 +89,6 @@ class Build:
         folder.mkdir(parents=True, exist_ok=True)
         for name in names:
             os.replace(built / name, folder / name)
-
-
-def remove(folder: Path) -> None:
-    """Remove a folder whole, also a module cache whose folders are read-only."""
-    for parent, folders, _ in os.walk(folder):
-        for name in folders:
-            path = Path(parent, name)
-            if not path.is_symlink():
-                path.chmod(0o755)
-    shutil.rmtree(folder)
 
 
 @contextmanager
