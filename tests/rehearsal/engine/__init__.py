@@ -1,0 +1,1 @@
+"""The whole program on the real engine and a real control plane, one story a module."""

@@ -1,0 +1,67 @@
+"""The guide's run, deployed once for every story that begins with a finished run."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rehearsal.cloud.client import Cloud
+from rehearsal.environment import variables
+from tests.rehearsal.engine.deployment import Deployment, opened
+from tests.rehearsal.engine.outcome import Object, Outcome
+from tests.rehearsal.engine.processes import command_lines, trainers_of
+
+AUTH_PLUGIN = "gke-gcloud-auth-plugin"
+
+
+@dataclass
+class Guide:
+    """A deployment with a canary for a token, and what was seen on its way to a finished run."""
+
+    deployment: Deployment
+    canary: str
+    previews: list[Outcome]
+    cloud_after_previews: bool
+    first_up: Outcome
+    arguments_while_training: bytes
+    outputs: Object
+
+
+@pytest.fixture(scope="session")
+def guide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guide]:
+    folder = tmp_path_factory.mktemp("guide")
+    with opened(folder) as deployment:
+        canary = f"hf_{secrets.token_hex(12)}"
+        deployment.must("config", "set", "--secret", "hf_token", stdin=canary)
+        path = without_auth_plugin(deployment, folder / "bin")
+        previews = [
+            deployment.pulumi("preview", path=path),
+            deployment.pulumi("preview", "--json", path=path),
+        ]
+        started = bool(Cloud(deployment.home).status()["running"])
+        deployment.trainer(seconds_per_step=0.001)
+        with deployment.started("up", "--yes", "--skip-preview") as command:
+            command.until(lambda: len(trainers_of(deployment.home)) == 8)
+            arguments = command_lines()
+            first = command.wait()
+        assert first.code == 0, first.text
+        outputs = deployment.stack.outputs()
+        yield Guide(deployment, canary, previews, started, first, arguments, outputs)
+
+
+def without_auth_plugin(deployment: Deployment, folder: Path) -> str:
+    """Return the PATH of a machine on which the credential plugin is not installed."""
+    first, *rest = variables(deployment.home)["PATH"].split(os.pathsep)
+    folder.mkdir()
+    for tool in Path(first).iterdir():
+        if tool.name != AUTH_PLUGIN:
+            wrapper = folder / tool.name
+            wrapper.write_text(f'#!/bin/sh\nexec {tool} "$@"\n')
+            wrapper.chmod(0o755)
+    kept = [part for part in rest if not (Path(part) / AUTH_PLUGIN).exists()]
+    return os.pathsep.join([str(folder), *kept])
