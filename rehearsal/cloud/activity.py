@@ -47,6 +47,7 @@ class Activity:
     def wait(self) -> None:
         """Return when told to stop or idle for the set time."""
         with self._changed:
+            self._touch()  # the start of the services is no idleness
             while not self._stopping:
                 if self._requests or self._holders:
                     self._changed.wait()

@@ -95,7 +95,7 @@ def test_two_homes_side_by_side_do_not_meet(fresh_cloud: Cloud, cloud: Cloud):
 
 
 def test_it_ends_by_itself_once_idle_without_a_cluster(fresh_cloud: Cloud):
-    cloud = Cloud(fresh_cloud.home, idle_seconds=0.5)
+    cloud = Cloud(fresh_cloud.home, idle_seconds=1)
     cloud.create_bucket("kept")
     wait_until(lambda: not traces(cloud), 5)
 
