@@ -1,5 +1,6 @@
 """Follow one pod's log over lost connections, without gaps and without repeating a line."""
 
+import re
 from collections.abc import Callable
 from threading import Event, Thread
 
@@ -9,6 +10,7 @@ from workloads.provider.watch import LogEnded, LogLine, Notice
 _SILENCE_SECONDS = 300.0
 _PAUSE_SECONDS = 1.0
 _LINE_LIMIT = 4096
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
 
 class LogCursor:
@@ -36,6 +38,8 @@ class LogCursor:
         `timestamps=true`.
         """
         stamp, _, text = line.partition(" ")
+        if not _STAMP.fullmatch(stamp):
+            return line  # not the container's: the server itself says why there is no log
         stamp = _padded(stamp)
         if stamp < self._last:
             return None

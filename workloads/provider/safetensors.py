@@ -41,11 +41,8 @@ class Shard:
 def prove_export(store: ObjectStore, wanted: Mapping[str, Any]) -> Proof:
     """Prove an export: `tensor_count` (None: any) tensors of `dtype`, config and tokenizer."""
     folder = split_url(wanted["url"])[1]
-    objects = {
-        info.name.removeprefix(folder): info
-        for info in store.list(folder)
-        if "/" not in info.name.removeprefix(folder)
-    }
+    everything = {info.name.removeprefix(folder): info for info in store.list(folder)}
+    objects = {name: info for name, info in everything.items() if "/" not in name}
     findings = Findings()
     if _INDEX in objects:
         shards = _sharded(store, folder, objects, findings)
@@ -53,7 +50,7 @@ def prove_export(store: ObjectStore, wanted: Mapping[str, Any]) -> Proof:
         findings.need(objects, _SINGLE)
         shards = _read_shards(store, folder, [objects[_SINGLE]])
     else:
-        findings.problems.append(f"neither {_INDEX} nor {_SINGLE}; found: {shown(objects)}")
+        findings.problems.append(f"neither {_INDEX} nor {_SINGLE}; found: {shown(everything)}")
         return findings.proof([])
     findings.problems += [
         f"{name}: {shard.problem}" for name, shard in shards.items() if shard.problem
@@ -77,6 +74,8 @@ def parse_header(header: bytes, object_bytes: int) -> Shard:
                 continue
             begin, end = entry["data_offsets"]
             size = prod(entry["shape"]) * _BYTES[entry["dtype"]]
+            if any(length < 0 for length in entry["shape"]):
+                raise ValueError("negative length")
             if not 0 <= begin <= end or end - begin != size:
                 shard.problem = f"tensor {name} has {end - begin} bytes, its shape needs {size}"
                 return shard
@@ -90,6 +89,9 @@ def parse_header(header: bytes, object_bytes: int) -> Shard:
             position = end
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         shard.problem = "its header is damaged"
+        return shard
+    if not shard.dtypes:
+        shard.problem = "it holds no tensor"
         return shard
     shard.data_bytes = position
     expected = 8 + len(header) + position

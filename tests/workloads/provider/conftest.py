@@ -113,7 +113,8 @@ def trains_well(api: FakeApiServer, store: MemoryStore, steps: int = 20) -> None
             name,
             *(
                 f"2026-12-01T10:00:{step:02d}.5Z x] completed step: {step}, seconds: 0.250, "
-                f"TFLOP/s/device: 1.0, Tokens/s/device: 64.0, total_weights: 10, loss: {2 - step / 20}"
+                "TFLOP/s/device: 1.0, Tokens/s/device: 64.0, total_weights: 10, "
+                f"loss: {2 - step / 20}"
                 for step in range(1, steps + 1)
             ),
         )

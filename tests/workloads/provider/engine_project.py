@@ -26,6 +26,7 @@ class Stage(pulumi.CustomResource):
     proven_digest: pulumi.Output[str]
     url: pulumi.Output[str]
     figures: pulumi.Output[dict]
+    took_seconds: pulumi.Output[float]
 
     def __init__(self, name, props, opts=None):
         outputs = dict.fromkeys(("state", "proven_digest", "figures", "took_seconds"))
@@ -44,6 +45,11 @@ for props in asked:
     settings = {**props["settings"], **(config.get_object(props["stage"]) or {})}
     if "steps" in settings:
         props["artifacts"]["steps"] = settings["steps"]
+        steps = str(settings["steps"])
+    if props["stage"] == "mt-to-hf":
+        folder = props["directory"].replace("/20/", f"/{steps}/")
+        props.update(directory=folder, url=folder)
+        props["artifacts"]["url"] = folder
     stage = Stage(
         props["stage"],
         {
@@ -60,8 +66,6 @@ for props in asked:
     done = [*done, {"stage": props["stage"], "url": stage.url}]
     exported.append(
         {"name": props["stage"], "state": stage.state, "url": stage.url, "took": stage.took_seconds}
-        if hasattr(stage, "took_seconds")
-        else {"name": props["stage"], "state": stage.state, "url": stage.url}
     )
 pulumi.export("stages", exported)
 '''

@@ -36,6 +36,7 @@ class FakeApiServer:
         self.delete_seconds = 0.0
         self.accepted_token: str | None = None
         self.created_at = NOW
+        self.finished_at = "2026-12-01T10:05:00Z"
         self.posted: list[dict[str, Any]] = []
         server = self
 
@@ -131,7 +132,7 @@ class FakeApiServer:
                 "status": "True",
                 "reason": reason,
                 "message": message,
-                "lastTransitionTime": "2026-12-01T10:05:00Z",
+                "lastTransitionTime": self.finished_at,
             }
         )
         self.put(JOBSETS, jobset)

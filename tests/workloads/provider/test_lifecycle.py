@@ -129,7 +129,7 @@ def test_other_settings_in_the_same_directory_are_refused_before_anything_runs(
     trains_well(api, store)
     StageRun(means, asked).run()
     other = {**asked, "settings": {**asked["settings"], "learning_rate": 1e-5}}
-    with pytest.raises(RefusedError, match="learning_rate: 2e-05 -> 1e-05.*new `run.name`"):
+    with pytest.raises(RefusedError, match=r"learning_rate: 2e-05 -> 1e-05.*new `run.name`"):
         StageRun(means, other).run()
     assert len(api.posted) == 1
 
@@ -225,7 +225,7 @@ def test_a_completed_jobset_without_its_result_is_a_failure(
         api.finish("r-sft", "Completed")
 
     api.on_create = run
-    with pytest.raises(UnfinishedError, match="ended early.*step 13, not 20") as failed:
+    with pytest.raises(UnfinishedError, match=r"ended early.*step 13, not 20") as failed:
         StageRun(means, asked).run()
     assert failed.value.outputs["committed_step"] == 13
 
@@ -398,14 +398,10 @@ def test_a_jobset_deleted_by_hand_while_it_runs_ends_the_stage(
 def test_a_refused_submission_is_a_failure_that_names_the_reason(
     api: FakeApiServer, store: MemoryStore, means: Means, asked: dict[str, Any]
 ) -> None:
-    api.fail((f"{JOBSETS}", 422))
-    api.failures[0] = (JOBSETS, 422)
-    # The first request on that path is the look-up by name, so script the post alone.
-    api.failures.clear()
-    api.on_create = lambda _: None
     original = api.post
 
     def refuse(handler: Any) -> None:
+        # Scripted here: the first request on that path is the look-up by name.
         api.fail((JOBSETS, 422))
         original(handler)
 
