@@ -157,12 +157,12 @@ class ClusterConfig(BaseModel):
     adopt_bucket: Flag = Field(
         default=False,
         validate_default=True,
-        description="Take back the bucket that an earlier destroy of this stack kept",
+        description="Take back, by import, the bucket that an earlier destroy of this stack kept",
     )
     delete_bucket_on_destroy: Flag = Field(
         default=False,
         validate_default=True,
-        description="Let destroy delete the bucket and every result in it",
+        description="Let destroy delete the bucket and all results; needs one `pulumi up` first",
     )
     soft_delete_days: CountOrZero = Field(
         default=0,

@@ -7,10 +7,12 @@ from infra.prices import always_on
 from workloads.config import RunConfig
 from workloads.stage import Stage
 
+KEPT = " (keeps the bucket; cluster.adopt_bucket: true takes it back in a later `pulumi up`)"
+
 
 def still_billing(place: ClusterConfig) -> list[str]:
     """Return what bills until it is destroyed, one line each, last the command that stops it."""
-    kept = "" if place.delete_bucket_on_destroy else " (keeps the bucket and its results)"
+    kept = "" if place.delete_bucket_on_destroy else KEPT
     return [
         *(part.line for part in always_on(place)),
         f"stop it with `pulumi destroy`{kept}",

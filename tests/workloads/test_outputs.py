@@ -7,9 +7,9 @@ from workloads.stages import finetune_stages
 
 
 def test_what_bills_ends_with_the_command_that_stops_it() -> None:
-    assert still_billing(place())[-1] == (
-        "stop it with `pulumi destroy` (keeps the bucket and its results)"
-    )
+    keeping = still_billing(place())[-1]
+    assert keeping.startswith("stop it with `pulumi destroy`")
+    assert "cluster.adopt_bucket: true takes it back" in keeping
     deleting = still_billing(place(delete_bucket_on_destroy=True))
     assert deleting[-1] == "stop it with `pulumi destroy`"
 
