@@ -112,6 +112,19 @@ def test_drift_staged_in_the_file_appears_in_the_refreshed_inputs(stack: Stack) 
     assert difference.detailed == {"labels.team": "UPDATE"}
 
 
+def test_a_setting_removed_by_hand_is_drift_too(stack: Stack) -> None:
+    object_id, outputs = stack.create(BUCKET, labels={"team": "a"})
+    file = stack.file("storage.Bucket", "demo-results.json")
+    document = json.loads(file.read_text())
+    del document["properties"]["labels"]
+    file.write_text(json.dumps(document))
+    inputs = valid(BUCKET, labels={"team": "a"})
+    found = stack.provider.read(resource(BUCKET, object_id), inputs, outputs)
+    assert found is not None
+    difference = stack.provider.diff(resource(BUCKET, object_id), found[0], inputs)
+    assert difference.detailed == {"labels.team": "ADD"}
+
+
 def test_an_object_whose_file_is_removed_is_gone(stack: Stack) -> None:
     object_id, outputs = stack.create(BUCKET)
     stack.file("storage.Bucket", "demo-results.json").unlink()
