@@ -163,14 +163,34 @@ def read_checkpoint(path: str) -> dict[str, Any]:
 
 
 def read_safetensors(folder: str) -> dict[str, Any]:
-    """Return every tensor of the safetensors files in a folder."""
+    """Return every tensor of the safetensors files in a folder; all of them are bfloat16."""
     from etils import epath
-    from safetensors import numpy as safetensors
 
-    files = sorted(epath.Path(folder).glob("*.safetensors"))
     tensors: dict[str, Any] = {}
-    for file in files:
-        tensors |= safetensors.load(file.read_bytes())
+    for file in sorted(epath.Path(folder).glob("*.safetensors")):
+        tensors |= parse_safetensors(file.read_bytes())
+    return tensors
+
+
+def parse_safetensors(data: bytes) -> dict[str, Any]:
+    """Return the tensors of one file; raise ValueError for any other type than bfloat16.
+
+    The format is read here because safetensors' numpy part does not know bfloat16:
+    eight bytes of header length, the header (JSON), the data.
+    """
+    import ml_dtypes
+    import numpy
+
+    start = 8 + int.from_bytes(data[:8], "little")
+    tensors = {}
+    for name, entry in json.loads(data[8:start]).items():
+        if name == "__metadata__":
+            continue
+        if entry["dtype"] != "BF16":
+            raise ValueError(f"{name} is {entry['dtype']}; an export of the rehearsal is BF16")
+        first, last = entry["data_offsets"]
+        values = numpy.frombuffer(data[start + first : start + last], ml_dtypes.bfloat16)
+        tensors[name] = values.reshape(entry["shape"])
     return tensors
 
 

@@ -1,4 +1,4 @@
-"""An object store, and the stand-in's commands run as eight pods of a Job would."""
+"""An object store, and the stand-in's commands run as the pods of a Job would."""
 
 from __future__ import annotations
 
@@ -117,6 +117,12 @@ class Trainer:
         with urllib.request.urlopen(f"{self._objects}/{path}?alt=media") as answer:
             return bytes(answer.read())
 
+    def put(self, name: str, data: bytes) -> None:
+        """Write one object of the model."""
+        query = urllib.parse.urlencode({"uploadType": "media", "name": f"gemma4-31b/{name}"})
+        url = f"http://127.0.0.1:{self.port}/upload/storage/v1/b/rehearsal/o?{query}"
+        urllib.request.urlopen(urllib.request.Request(url, data)).close()
+
     def steps(self, *, committed: bool = True) -> list[int]:
         """Return the steps that have a checkpoint (with its marker, unless told otherwise)."""
         ending = "/commit_success.txt" if committed else ""
@@ -180,7 +186,7 @@ def trainer(store: Path, tmp_path: Path) -> Iterator[Trainer]:
 
 
 @pytest.fixture
-def eight_hosts(trainer: Trainer) -> Trainer:
-    """The stand-in as the eight hosts of a v6e-32."""
-    trainer.hosts = 8
+def four_hosts(trainer: Trainer) -> Trainer:
+    """The stand-in as the four hosts of a v6e-16."""
+    trainer.hosts = 4
     return trainer
