@@ -7,7 +7,6 @@ from typing import Any
 from workloads.provider import digest as digests
 from workloads.provider import jobsets
 from workloads.provider.objects import split_url
-from workloads.provider.report import Finished
 from workloads.provider.values import Unknown, contains_unknown
 
 _REQUIRED = (
@@ -20,6 +19,14 @@ _REQUIRED = (
     "artifacts",
     "url",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """A stage that is done, with what it left."""
+
+    stage: str
+    url: str
 
 
 @dataclass(frozen=True, kw_only=True)

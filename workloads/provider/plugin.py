@@ -26,10 +26,11 @@ from workloads.provider import changes, inputs, lifecycle, outputs, preflight
 from workloads.provider.admission import RefusedError
 from workloads.provider.connection import ClusterError
 from workloads.provider.engine import EngineLog, ResourceNarrator
-from workloads.provider.lifecycle import Means, StageRun, UnfinishedError
+from workloads.provider.lifecycle import Means, UnfinishedError
 from workloads.provider.lifeline import live_interval_seconds, parent_lost
 from workloads.provider.objects import GoogleObjectStore, ObjectStore, ObjectStoreError
 from workloads.provider.record import RecordError
+from workloads.provider.stage_run import StageRun
 from workloads.provider.values import plain, struct
 from workloads.provider.watch import Inbox, Interrupted
 

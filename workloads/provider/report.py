@@ -3,19 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workloads.provider.diagnosis import Diagnosis
+from workloads.provider.artifacts import Proof
+from workloads.provider.attempt import Ending
+from workloads.provider.diagnosis import Diagnosis, diagnose
+from workloads.provider.inputs import Finished, StageInputs
 from workloads.provider.pods import PodFacts
 
 _LAST_LINES = 15
 _LINE_WIDTH = 200
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finished:
-    """A stage that is done, with what it left."""
-
-    stage: str
-    url: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +31,34 @@ class Failure:
     finished: Sequence[Finished] = ()
     still_billing: Sequence[str] = ()
     go_on: str = "`pulumi up` runs this stage again and then the ones after it."
+
+
+def explain(stage: StageInputs, ending: Ending, reached: str, proof: Proof | None) -> Failure:
+    """Return why a watched JobSet is no success; `reached` is how far its log came."""
+    pod = ending.pod
+    findings = list(proof.problems) if proof and ending.kind == "completed" else []
+    if ending.kind in ("start-timeout", "deleted"):
+        findings.append(f"pods: {ending.situation}")
+    if ending.kind == "lost":
+        findings.append("the JobSet may go on; the next `pulumi up` attaches to it")
+    if proof is not None and proof.committed_step is not None:
+        parts = (reached, f"last committed checkpoint: step {proof.committed_step}")
+        reached = "; ".join(part for part in parts if part)
+    return Failure(
+        stage=stage.stage,
+        summary=f"JobSet {stage.namespace}/{stage.name} {_what(ending)}",
+        pod=pod,
+        diagnosis=diagnose(pod.exit_code, pod.reason, pod.last_lines) if pod else None,
+        progress=reached,
+        log_command=f"kubectl -n {stage.namespace} logs {pod.name}" if pod else "",
+        findings=findings,
+    )
+
+
+def _what(ending: Ending) -> str:
+    if ending.kind == "completed":
+        return "completed, but its result is not there"
+    return f"failed ({ending.text})" if ending.kind == "failed" else ending.text
 
 
 def write(failure: Failure) -> str:

@@ -9,7 +9,8 @@ import pytest
 
 from tests.workloads.provider.fake_api_server import JOBSETS, PODS, FakeApiServer, pod
 from tests.workloads.provider.memory_store import MemoryStore, put_step
-from workloads.provider.lifecycle import Means, StageRun
+from workloads.provider.lifecycle import Means
+from workloads.provider.stage_run import StageRun
 
 
 @dataclass

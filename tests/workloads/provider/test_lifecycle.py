@@ -23,7 +23,8 @@ from workloads.provider import lifecycle
 from workloads.provider.admission import RefusedError
 from workloads.provider.connection import ClusterError
 from workloads.provider.jobsets import DIGEST_ANNOTATION, RECORD_ANNOTATION
-from workloads.provider.lifecycle import Means, StageRun, UnfinishedError
+from workloads.provider.lifecycle import Means, UnfinishedError
+from workloads.provider.stage_run import StageRun
 from workloads.provider.watch import Inbox
 
 RECORD = "m/trained/r/stage-record.json"
@@ -536,4 +537,4 @@ def test_deleting_a_running_stage_frees_its_directory(
 
 def test_times_are_written_in_utc() -> None:
     moment = datetime(2026, 12, 1, 10, tzinfo=UTC)
-    assert lifecycle._text(moment) == NOW
+    assert lifecycle.rfc3339(moment) == NOW

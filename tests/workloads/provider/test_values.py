@@ -22,7 +22,7 @@ def test_plain_values_survive_the_wire(content: dict[str, object]) -> None:
 
 def test_whole_numbers_are_whole_in_a_manifest() -> None:
     wire = json_format.ParseDict({"completions": 8, "rate": 0.5}, struct_pb2.Struct())
-    assert json.dumps(values.plain(wire)[0]) == '{"completions": 8, "rate": 0.5}'
+    assert json.dumps(values.plain(wire)[0], sort_keys=True) == '{"completions": 8, "rate": 0.5}'
 
 
 def test_the_sdks_own_markers_are_understood() -> None:
