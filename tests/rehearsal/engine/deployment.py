@@ -27,6 +27,7 @@ from tests.rehearsal.engine.processes import processes_of
 from tests.rehearsal.kube import Kube
 
 NAME = "rehearsal-guide"
+PROJECT = "rehearsal-standin"
 BUCKET = "rehearsal-standin-results"
 STACK_FILE = CHECKOUT / f"Pulumi.{NAME}.yaml"
 PROGRAM = ("Pulumi.yaml", "__main__.py", "infra", "workloads", ".venv")

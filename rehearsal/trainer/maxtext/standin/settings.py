@@ -8,7 +8,8 @@
 Kinds of fault: `exit` (with `exit_code` and `message`), `partial_checkpoint` (the save of `at_step`
 ends without its markers, then exit 137), `early_end` (the data runs out at `at_step`, exit 0),
 `hang`, `nan`, `out_of_memory`, `missing_shard` (shard number `at_step` of the export),
-`config_error` (with `message`). `host` limits a fault to one host, `times` to the first attempts.
+`config_error` (with `message`), `late_exit` (as `exit`, but after the last save). `host` limits a
+fault to one host, `times` to the first attempts.
 """
 
 import json
@@ -19,7 +20,7 @@ from typing import Any
 
 KINDS = (
     *("exit", "partial_checkpoint", "early_end", "hang", "nan", "out_of_memory"),
-    *("missing_shard", "config_error"),
+    *("missing_shard", "config_error", "late_exit"),
 )
 # A run of the guide's 1000 steps takes about 7 s with its saves.
 SECONDS_PER_STEP = 0.005

@@ -70,6 +70,8 @@ def train(arguments: Arguments, told: Settings) -> None:
     _check_profiler(run)
     log.info("metric_logger.py:374", "number parameters: 30.697 billion")
     _loop(run)
+    if fault := told.fault("late_exit"):
+        raise TrainerExit(fault.exit_code, f"RuntimeError: {fault.message}")
     run.hosts.barrier()
 
 
