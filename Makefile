@@ -29,11 +29,12 @@ test-full: venv
 	$(RUN) -m rehearsal.setup --kubernetes-plugin
 	REHEARSAL_KUBERNETES=real $(RUN) -m pytest -m rehearsal --timeout $(TEST_SECONDS)
 
-# Format, lint and types; nothing else.
+# Format, lint, types and the fast tests: what a change passes before it is committed.
 check: venv
 	$(RUN) -m ruff format --check .
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
+	$(RUN) -m pytest -q -m "not rehearsal and not maxtext"
 
 # Print the exports for plain `pulumi` and `kubectl`: eval "$(make -s env)"
 env: venv

@@ -1,6 +1,7 @@
 """The log of the training, fetched through the API server as `kubectl logs` does."""
 
 import os
+from typing import Any
 
 from kubernetes import client, config
 
@@ -16,7 +17,8 @@ def loss_points() -> list[LossPoint]:
     # The library reads KUBECONFIG when it is imported, which was before this cloud had a cluster.
     config.load_kube_config(os.environ["KUBECONFIG"])
     core = client.CoreV1Api()
-    pods = core.list_pod_for_all_namespaces(label_selector=_FIRST_HOST).items
+    # Every field may be None by the library's types; pods that the server lists have them all.
+    pods: list[Any] = core.list_pod_for_all_namespaces(label_selector=_FIRST_HOST).items
     if not pods:
         return []
     newest = max(pods, key=lambda pod: pod.metadata.creation_timestamp).metadata
