@@ -113,6 +113,8 @@ _SIGNATURES = (
         retry_helps=True,
     ),
 )
+# Kubernetes keeps 2 KB of a log's end; anything longer is no termination message.
+_LOOKED_AT = 16 * 1024
 _EVICTED = Diagnosis(
     "Kubernetes took the pod off its node.",
     "Run `pulumi up` again; if it was disk or memory pressure, give the nodes more of it.",
@@ -158,6 +160,7 @@ def diagnose(exit_code: int | None, reason: str, last_lines: str) -> Diagnosis |
     `reason` is the container's or pod's reason (OOMKilled, Evicted...); `last_lines` the end of
     the log or the termination message.
     """
+    last_lines = last_lines[-_LOOKED_AT:]
     # A pod evicted for disk says so in its message, which tells more than the reason does.
     for signature in _SIGNATURES:
         if signature.pattern.search(last_lines):

@@ -171,6 +171,9 @@ class GoogleObjectStore:
             from google.auth.exceptions import DefaultCredentialsError
             from google.cloud import storage
 
+            # The library would look up the bucket for its traces, which this identity may not be
+            # allowed to do and nobody asked for.
+            os.environ.setdefault("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", "true")
             try:
                 # The library asks for a project only when it creates buckets; any text will do.
                 project = os.environ.get("GOOGLE_CLOUD_PROJECT", "unused")
