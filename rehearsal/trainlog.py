@@ -15,7 +15,7 @@ _FIRST_HOST = "maxtext-sft/stage=sft,batch.kubernetes.io/job-completion-index=0"
 def loss_points() -> list[LossPoint]:
     """Return step and loss of every step of the newest training in the cluster of KUBECONFIG."""
     # The library reads KUBECONFIG when it is imported, which was before this cloud had a cluster.
-    config.load_kube_config(os.environ["KUBECONFIG"])
+    config.load_kube_config(os.environ["KUBECONFIG"])  # type: ignore[no-untyped-call]
     core = client.CoreV1Api()
     # Every field may be None by the library's types; pods that the server lists have them all.
     pods: list[Any] = core.list_pod_for_all_namespaces(label_selector=_FIRST_HOST).items
