@@ -396,6 +396,22 @@ def test_a_jobset_deleted_by_hand_while_it_runs_ends_the_stage(
     assert "was deleted by somebody" in result[0].text
 
 
+def test_another_jobset_of_the_same_name_is_not_judged_as_ours(
+    api: FakeApiServer, means: Means, asked: dict[str, Any]
+) -> None:
+    """Found only by a new list, as after a long outage; its Completed is not ours."""
+    thread, result = start(StageRun(means, asked))
+    wait_until(lambda: api.requests[f"GET {JOBSETS}?watch"] > 0)
+    api.fail(*[(f"{JOBSETS}?watch", 503)] * 3)
+    api.drop_connections()
+    api.remove(JOBSETS, "r-sft")
+    running(api, asked, digest_of(asked))
+    api.finish("r-sft", "Completed")
+    api.forget_history()
+    thread.join(10)
+    assert "was deleted by somebody" in result[0].text
+
+
 def test_a_refused_submission_is_a_failure_that_names_the_reason(
     api: FakeApiServer, store: MemoryStore, means: Means, asked: dict[str, Any]
 ) -> None:
