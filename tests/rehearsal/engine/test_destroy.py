@@ -1,0 +1,50 @@
+"""Stacks that end in the middle of things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.rehearsal.engine.deployment import Deployment, opened
+
+pytestmark = pytest.mark.rehearsal
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with opened(tmp_path_factory.mktemp("destroy"), tpu="v6e-4", steps=8, max_restarts=0) as made:
+        yield made
+
+
+def test_a_first_run_that_failed_half_way_is_destroyed_completely(deployment: Deployment) -> None:
+    deployment.trainer(faults={"hf-to-mt": {"kind": "exit", "exit_code": 3}})
+    outcome = deployment.up("--continue-on-error")
+    assert outcome.code != 0
+    # Even told to go on, nothing runs that lacks its input.
+    assert sorted(deployment.stage_states()) == ["hf-to-mt"]
+    assert sorted(deployment.jobsets()) == ["hf-to-mt-gemma4-31b"]
+    _destroy(deployment)
+
+
+def test_destroy_finds_nothing_wrong_with_jobsets_and_namespace_already_gone(
+    deployment: Deployment,
+) -> None:
+    deployment.trainer()
+    deployment.configure(cluster={"adopt_bucket": True})
+    outcome = deployment.up()
+    assert outcome.code == 0, outcome.text
+    cluster = deployment.cluster()
+    cluster.delete("sft-sft")
+    cluster.core.delete_namespace(deployment.namespace)
+    refresh = deployment.pulumi("refresh", "--yes", "--skip-preview")
+    assert refresh.code == 0, refresh.text
+    states = deployment.stage_states()
+    assert {item["outputs"]["state"] for item in states.values()} == {"proven"}
+    _destroy(deployment)
+
+
+def _destroy(deployment: Deployment) -> None:
+    outcome = deployment.pulumi("destroy", "--yes", "--skip-preview")
+    assert outcome.code == 0, outcome.text
+    assert deployment.export()["deployment"].get("resources", []) == []
