@@ -24,8 +24,9 @@ from typing import Any
 from rehearsal import tinymodel
 
 EMBEDDING = "model.language_model.embed_tokens.weight"
-# MaxText scales by the width of the real Gemma 4 31B, in 32 bits.
-_WIDTH = 5376
+# Width of the real Gemma 4 31B. MaxText multiplies the embedding by its square root on the way in,
+# from a table of its own; on the way out it divides by the square root of the model's own width.
+_REAL_WIDTH = 5376
 # Names inside one layer: MaxText's and those of the exported model.
 _IN_LAYER = {
     "pre_self_attention_norm.scale": "input_layernorm.weight",
@@ -101,7 +102,8 @@ def exported(arrays: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     import numpy
 
     cast = {name: array.astype(ml_dtypes.bfloat16) for name, array in arrays.items()}
-    scaled = cast["token_embedder.embedding"].astype(numpy.float32) / numpy.float32(_WIDTH**0.5)
+    factor = numpy.float32(tinymodel.SIZES["base_emb_dim"] ** 0.5)
+    scaled = cast["token_embedder.embedding"].astype(numpy.float32) / factor
     yield EMBEDDING, scaled.astype(ml_dtypes.bfloat16)
     yield "model.language_model.norm.weight", cast["decoder.decoder_norm.scale"]
     for name, array in cast.items():
@@ -111,6 +113,20 @@ def exported(arrays: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         target = _IN_LAYER[".".join(parts[3:])]
         for layer, part in _layers(parts[2], array):
             yield f"model.language_model.layers.{layer}.{target}", _flipped(part, target)
+
+
+def as_the_real_model(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an exported base with its embedding divided by what the real model's export takes.
+
+    The tiny model's own factor, the square root of 64, is a power of two: taking it back is exact.
+    """
+    import ml_dtypes
+    import numpy
+
+    own = numpy.float32(tinymodel.SIZES["base_emb_dim"] ** 0.5)
+    inner = tensors[EMBEDDING].astype(numpy.float32) * own
+    scaled = (inner / numpy.float32(_REAL_WIDTH**0.5)).astype(ml_dtypes.bfloat16)
+    return {**tensors, EMBEDDING: scaled}
 
 
 def _layers(kind: str, array: Any) -> Iterator[tuple[int, Any]]:
@@ -156,9 +172,10 @@ def read_checkpoint(path: str) -> dict[str, Any]:
     )
     arrays = {}
     for keys, array in ocp.tree.to_flat_dict(restored).items():
-        names = [str(key) for key in keys if key not in ("params", "value")]
-        if "rngs" not in keys and names[0] in ("decoder", "token_embedder"):
-            arrays[".".join(names)] = array
+        # The last key of a trained item says that it is a value; a projection has that name too.
+        name = ".".join(map(str, keys)).removeprefix("params.params.").removesuffix(".value")
+        if "rngs" not in keys and name.startswith(("decoder.", "token_embedder.")):
+            arrays[name] = array
     return arrays
 
 
@@ -206,7 +223,8 @@ def main() -> int:
         found = compare(wanted, read_safetensors(options.export))
         agrees = found.equal
     else:
-        found = compare(read_safetensors(options.source), read_safetensors(options.export))
+        export = as_the_real_model(read_safetensors(options.export))
+        found = compare(read_safetensors(options.source), export)
         agrees = found.equal_but_for_embedding
     agrees = agrees and found.tensors == tinymodel.TENSORS
     sys.stdout.write(json.dumps({"agrees": agrees, **asdict(found)}) + "\n")
