@@ -92,3 +92,13 @@ def test_what_is_no_record_is_named_and_left_alone(content: bytes) -> None:
 def test_a_record_of_another_format_is_not_guessed_at() -> None:
     with pytest.raises(RecordError, match="format 2"):
         decode(b'{"format": 2, "stage": "sft"}', "u")
+
+
+def test_whoever_read_last_may_write(store: MemoryStore) -> None:
+    first, second = RecordFile(store, "m/"), RecordFile(store, "m/")
+    first.read()
+    first.write(Record(stage="sft", attempt=attempt()))
+    second.read()
+    second.write(Record(stage="sft", attempt=attempt(owner="you")))
+    with pytest.raises(RecordError, match="another run meanwhile"):
+        first.write(Record(stage="sft", attempt=attempt()))
