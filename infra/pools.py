@@ -64,6 +64,12 @@ class NodePools(pulumi.ComponentResource):
     ) -> None:
         fixed = place.reserved
         hosts = place.tpu.hosts
+        # The provider plans an update of a placement policy, but GKE has no call for one: without
+        # this another topology would be noted in the state and never reach the pool. The hosts of
+        # the reservation and the pool's name are free only after the old pool is gone.
+        replaced = pulumi.ResourceOptions(
+            replace_on_changes=["placementPolicy"], delete_before_replace=True
+        )
         NodePool(
             f"{name}-tpu-{index}",
             name=tpu_pool(index),
@@ -86,7 +92,7 @@ class NodePools(pulumi.ComponentResource):
             },
             network_config={"enable_private_nodes": True},
             node_config=tpu_node_config(place, account),
-            opts=options,
+            opts=pulumi.ResourceOptions.merge(options, replaced),
         )
 
     def _conversion_pool(

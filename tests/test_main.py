@@ -304,6 +304,15 @@ def test_the_reserved_slice_is_the_guides(reserved: Recorder) -> None:
     assert system["nodeConfig"]["machineType"] == "e2-standard-8"
 
 
+def test_another_topology_is_another_pool_made_after_the_old_one_is_gone(stack: Recorder) -> None:
+    """GKE's node pool API has no call that changes the placement policy of a pool."""
+    for entry in stack.all("gcp:container/nodePool:NodePool"):
+        is_slice = "-tpu-" in entry.name
+        assert list(entry.request.replaceOnChanges) == ["placementPolicy"] * is_slice, entry.name
+        assert entry.request.deleteBeforeReplace is is_slice, entry.name
+        assert entry.request.customTimeouts.create == "4h", entry.name
+
+
 @pytest.mark.parametrize("tpu", ["v6e-1", "v6e-4"])
 def test_a_single_host_slice_has_no_placement_policy(tpu: str) -> None:
     recorder = guide(cluster={"tpu": tpu}, model_name="qwen3-0.6b")
