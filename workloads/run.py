@@ -149,6 +149,8 @@ def _summary(stage: Stage, resource: StageRun) -> dict[str, pulumi.Input[Any]]:
         "name": stage.name,
         "state": resource.state,
         "url": stage.url,
+        # The proof: settings, times and every object with its size, as the provider left it.
+        "record": f"{stage.directory}stage-record.json",
         "started": resource.started,
         "finished": resource.finished_at,
         "took_seconds": resource.took_seconds,

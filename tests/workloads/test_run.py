@@ -9,6 +9,7 @@ import workloads.run
 from infra.config import ClusterConfig
 from tests.conftest import STACK_FILES, Recorder, deploy, stack_config
 from workloads.config import RunConfig
+from workloads.provider.record import RECORD_NAME
 from workloads.stage import Stage
 from workloads.stages import finetune_stages
 
@@ -58,6 +59,13 @@ def test_a_stage_is_told_what_bills_while_it_runs(stack: Recorder) -> None:
         lines: list[str] = stage.inputs["still_billing"]
         assert lines[-1].startswith("stop it with `pulumi destroy`")
         assert any("TPU" in line for line in lines)
+
+
+def test_each_stage_is_exported_with_the_record_that_proves_it(stack: Recorder) -> None:
+    """The program and the provider share no module, so the record's name stands in both."""
+    directories = [stage.inputs["directory"] for stage in stack.all("maxtext:index:Stage")]
+    records = [stage["record"] for stage in stack.exports["stages"]]
+    assert records == [directory + RECORD_NAME for directory in directories]
 
 
 def test_only_the_training_counts_chips(stack: Recorder) -> None:
