@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workloads.provider.objects import ObjectInfo, ObjectStore, split_url
+from workloads.provider.record import RECORD_NAME
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,8 @@ class Findings:
 def prove(store: ObjectStore, wanted: Mapping[str, Any]) -> Proof:
     """Look at the artifacts that a stage was to leave and return what is proven.
 
-    `wanted` is the stage's `artifacts` input: `kind` is orbax_base, orbax_training or safetensors.
+    `wanted` is the stage's `artifacts` input: `kind` is orbax_base, orbax_training,
+    safetensors or objects.
     Raises ValueError for another kind or a URL without its closing slash.
     """
     # Each kind has its own module; imported here because they use this one.
@@ -83,8 +85,10 @@ def prove(store: ObjectStore, wanted: Mapping[str, Any]) -> Proof:
         return orbax.prove_training(store, wanted)
     if kind == "safetensors":
         return safetensors.prove_export(store, wanted)
+    if kind == "objects":
+        return prove_objects(store, wanted)
     raise ValueError(
-        f"artifacts.kind is {kind!r}; allowed are orbax_base, orbax_training, safetensors"
+        f"artifacts.kind is {kind!r}; allowed are orbax_base, orbax_training, safetensors, objects"
     )
 
 
@@ -123,6 +127,38 @@ def changed_since(store: ObjectStore, kept: tuple[Mapping[str, Any], ...]) -> li
         elif now.generation != entry["generation"]:
             lines.append(f"replaced: {entry['name']}")
     return lines
+
+
+def drift(store: ObjectStore, kept: tuple[Mapping[str, Any], ...]) -> str:
+    """Return the warning about a proven result that has changed since, empty if it has not.
+
+    A warning and never a second run: what was deleted to save its storage must not cost a training.
+    """
+    changes = changed_since(store, kept)
+    if not changes:
+        return ""
+    more = ", ..." if len(changes) > 3 else ""
+    return (
+        f"its result has changed since it was proven ({'; '.join(changes[:3])}{more}). It does not "
+        "run again by itself; to run it again choose a new `run.name` (for the base checkpoint a "
+        "new `run.base`)"
+    )
+
+
+def prove_objects(store: ObjectStore, wanted: Mapping[str, Any]) -> Proof:
+    """Prove that every object in `names` is there and not empty; without names, any one object.
+
+    For stages whose module has no commit marker of its own.
+    """
+    folder = split_url(wanted["url"])[1]
+    objects = {info.name.removeprefix(folder): info for info in store.list(folder) if info.size > 0}
+    objects.pop(RECORD_NAME, None)
+    findings = Findings()
+    for name in wanted.get("names") or list(objects):
+        findings.need(objects, name)
+    if not objects:
+        findings.problems.append(f"no object below {wanted['url']}")
+    return findings.proof(list(objects.values()))
 
 
 def shown(objects: Mapping[str, ObjectInfo], limit: int = 6) -> str:

@@ -58,13 +58,8 @@ def read(means: Means, kept: Mapping[str, Any]) -> dict[str, Any]:
     store = means.open_store(bucket, Event(), means.narrator.info)
     record = RecordFile(store, prefix).read()
     if record is not None and record.proven is not None and record.proven.digest == wanted:
-        gone = artifacts.changed_since(store, record.proven.objects)
-        if gone:
-            means.narrator.warn(
-                f"{stage.stage}: its result has changed since it was proven ({'; '.join(gone[:3])}"
-                f"{', ...' if len(gone) > 3 else ''}). It does not run again by itself; to train "
-                "again choose a new `run.name`"
-            )
+        if drift := artifacts.drift(store, record.proven.objects):
+            means.narrator.warn(f"{stage.stage}: {drift}")
         return {**kept, **outputs.proven({}, record.proven)}
     if kept.get("state") == "proven" and kept.get("proven_digest") == wanted:
         means.narrator.warn(

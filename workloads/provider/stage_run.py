@@ -77,13 +77,9 @@ class StageRun:
         try:
             found = self._file.read()
             if proven_already(found, self._wanted) and found and found.proven:
-                gone = artifacts.changed_since(self._store, found.proven.objects)
-                if not gone:
-                    return outputs.proven(self._inputs, found.proven)
-                self._means.narrator.warn(
-                    f"{self._stage.stage} was proven, but its result has changed since "
-                    f"({gone[0]}, {len(gone)} in all): it runs again"
-                )
+                if drift := artifacts.drift(self._store, found.proven.objects):
+                    self._means.narrator.warn(f"{self._stage.stage}: {drift}")
+                return outputs.proven(self._inputs, found.proven)
             self._check_prior()
             admit(found, self._wanted)
             self._record = found or self._record

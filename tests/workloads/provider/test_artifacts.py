@@ -137,6 +137,28 @@ def test_a_partial_step_is_named_and_does_not_hide_the_proof(store: MemoryStore)
     assert "25" in proof.warnings[0]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "names", "missing"),
+    [
+        ({"results.json": 2, "stage-record.json": 9}, ["results.json"], ""),
+        ({"results.json": 2}, None, ""),
+        ({"other.json": 2}, ["results.json"], "missing: results.json"),
+        ({"results.json": 0}, ["results.json"], "missing: results.json"),
+        ({"stage-record.json": 9}, None, "no object below"),
+        ({"results.json": 0}, None, "no object below"),
+        ({}, None, "no object below"),
+    ],
+)
+def test_a_stage_without_markers_is_proven_by_the_objects_it_names(
+    store: MemoryStore, sizes: dict[str, int], names: list[str] | None, missing: str
+) -> None:
+    for name, size in sizes.items():
+        store.put(f"m/evaluated/r/{name}", b"x" * size)
+    proof = prove(store, {"kind": "objects", "url": "gs://bucket/m/evaluated/r/", "names": names})
+    assert proof.complete is (missing == "")
+    assert missing in problems(proof)
+
+
 def test_maxtexts_pruning_of_older_steps_is_no_damage(store: MemoryStore) -> None:
     for step in (10, 15, 20):
         put_step(store, step)

@@ -114,6 +114,20 @@ def test_a_proven_stage_is_restored_without_the_cluster(
     assert StageRun(means, asked).run() == first
 
 
+def test_a_proven_stage_whose_result_was_deleted_is_warned_of_and_never_trained_again(
+    api: FakeApiServer, store: MemoryStore, means: Means, asked: dict[str, Any], heard: Heard
+) -> None:
+    trains_well(api, store)
+    first = StageRun(means, asked).run()
+    for name in list(store.objects):
+        if name.startswith("m/trained/r/checkpoints/"):
+            del store.objects[name]
+    assert StageRun(means, asked).run() == first
+    assert lifecycle.read(means, first) == first
+    assert len(api.posted) == 1
+    assert sum("result has changed" in warning for warning in heard.warnings) == 2
+
+
 def test_an_operational_change_restores_too(
     api: FakeApiServer, store: MemoryStore, means: Means, asked: dict[str, Any]
 ) -> None:
