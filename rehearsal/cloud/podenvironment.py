@@ -59,7 +59,7 @@ def build(
         if value is None:
             variables.pop(name, None)
         else:
-            variables[name] = value
+            variables[name] = paths.on_machine(value)
     return variables
 
 

@@ -44,7 +44,7 @@ def test_the_machine_yields_to_the_manifest_and_the_manifest_to_what_is_injected
     )
     assert found == {
         "A": "manifest",
-        "B": "/data/injected",
+        "B": "/real/injected",
         "M": "machine",
         "DIR": "/real/manifest",
     }
