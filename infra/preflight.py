@@ -11,6 +11,14 @@ class Preflight(pulumi.CustomResource):
     """Checks made by the stage provider in `up` and never in preview: see its documentation."""
 
     def __init__(
-        self, name: str, *, commands: Sequence[str], opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        *,
+        commands: Sequence[str],
+        new_bucket: str | None,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__("maxtext:index:Preflight", name, {"commands": list(commands)}, opts)
+        inputs: dict[str, object] = {"commands": list(commands)}
+        if new_bucket is not None:
+            inputs["new_bucket"] = new_bucket
+        super().__init__("maxtext:index:Preflight", name, inputs, opts)

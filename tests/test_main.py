@@ -127,6 +127,15 @@ def test_everything_billed_waits_for_the_preflight(stack: Recorder) -> None:
         assert preflight.urn in stack.needs(entry), entry.name
 
 
+def test_the_preflight_looks_for_a_bucket_only_where_one_is_to_be_created() -> None:
+    def looked_for(**cluster: object) -> object:
+        return guide(cluster=cluster).one("maxtext:index:Preflight").inputs.get("new_bucket")
+
+    assert looked_for() == FILLED_IN["bucket"]
+    assert looked_for(adopt_bucket=True) is None
+    assert looked_for(existing_bucket=True, project_number=1) is None
+
+
 def test_the_preflight_waits_for_the_services_alone(stack: Recorder) -> None:
     needed = stack.needs(stack.one("maxtext:index:Preflight"))
     services = {entry.urn for entry in stack.all("gcp:projects/service:Service")}

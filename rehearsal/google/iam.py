@@ -168,5 +168,11 @@ class Service(Kind):
         return f"{call.project}/{call['service']}"
 
     @override
+    def create(self, world: World, call: Call) -> Values:
+        if call["service"] == "storage.googleapis.com":
+            world.running()  # from now on somebody may ask for buckets
+        return {}
+
+    @override
     def keeps_state(self, call: Call) -> bool:
         return not call.get("disableOnDestroy", False)

@@ -73,6 +73,46 @@ def split_url(url: str) -> tuple[str, str]:
     return found.group(1), found.group(2)
 
 
+def open_client(bucket: str) -> "Client":
+    """Return a client for a bucket; raise ObjectStoreError when there are no credentials."""
+    # Imported late: a preview needs no storage client, and it costs 20 MB.
+    import os
+
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.cloud import storage
+
+    # The library would look up the bucket for its traces, which this identity may not be
+    # allowed to do and nobody asked for.
+    os.environ.setdefault("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", "true")
+    try:
+        # The library asks for a project only when it creates buckets; any text will do.
+        return storage.Client(project=os.environ.get("GOOGLE_CLOUD_PROJECT", "unused"))
+    except DefaultCredentialsError as error:
+        raise ObjectStoreError(
+            f"no Google credentials to read gs://{bucket}/: run "
+            "`gcloud auth application-default login`"
+        ) from error
+
+
+def bucket_taken(bucket: str) -> bool:
+    """Return whether a bucket of this name is known to exist, whoever owns it.
+
+    Raises ObjectStoreError when there are no credentials.
+    """
+    from google.api_core.exceptions import Forbidden, GoogleAPIError
+    from google.auth.exceptions import GoogleAuthError
+    from requests import RequestException
+
+    client = open_client(bucket)
+    try:
+        found = client.lookup_bucket(bucket, timeout=_REQUEST_TIMEOUT_SECONDS, retry=None)
+    except Forbidden:
+        return True  # it is there, for others
+    except (GoogleAPIError, GoogleAuthError, RequestException):
+        return False  # whoever creates it will hear more
+    return found is not None
+
+
 class GoogleObjectStore:
     """One bucket of Google Cloud Storage, through application default credentials.
 
@@ -164,25 +204,8 @@ class GoogleObjectStore:
         return int(blob.generation)
 
     def _storage(self) -> "Client":
-        # Imported late: a preview needs no storage client, and it costs 20 MB.
         if self._client is None:
-            import os
-
-            from google.auth.exceptions import DefaultCredentialsError
-            from google.cloud import storage
-
-            # The library would look up the bucket for its traces, which this identity may not be
-            # allowed to do and nobody asked for.
-            os.environ.setdefault("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", "true")
-            try:
-                # The library asks for a project only when it creates buckets; any text will do.
-                project = os.environ.get("GOOGLE_CLOUD_PROJECT", "unused")
-                self._client = storage.Client(project=project)
-            except DefaultCredentialsError as error:
-                raise ObjectStoreError(
-                    f"no Google credentials to read gs://{self.bucket}/: run "
-                    "`gcloud auth application-default login`"
-                ) from error
+            self._client = open_client(self.bucket)
         return self._client
 
     def _patiently(self, permission: str, call: Callable[[], _Result]) -> _Result:
