@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pulumi
 
+from infra.config import ClusterConfig
+
 
 class Preflight(pulumi.CustomResource):
     """Checks made by the stage provider in `up` and never in preview: see its documentation."""
@@ -15,10 +17,14 @@ class Preflight(pulumi.CustomResource):
         name: str,
         *,
         commands: Sequence[str],
-        new_bucket: str | None,
+        place: ClusterConfig,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        inputs: dict[str, object] = {"commands": list(commands)}
-        if new_bucket is not None:
-            inputs["new_bucket"] = new_bucket
+        inputs = {"commands": list(commands), _use_of_the_bucket(place): place.bucket}
         super().__init__("maxtext:index:Preflight", name, inputs, opts)
+
+
+def _use_of_the_bucket(place: ClusterConfig) -> str:
+    if place.existing_bucket:
+        return "existing_bucket"
+    return "adopted_bucket" if place.adopt_bucket else "new_bucket"

@@ -51,7 +51,7 @@ class Project(pulumi.ComponentResource):
         Preflight(
             f"{name}-preflight",
             commands=["gke-gcloud-auth-plugin"],
-            new_bucket=None if place.existing_bucket or place.adopt_bucket else place.bucket,
+            place=place,
             opts=pulumi.ResourceOptions(parent=self, depends_on=services),
         )
         self.register_outputs({"project": place.project})

@@ -127,13 +127,17 @@ def test_everything_billed_waits_for_the_preflight(stack: Recorder) -> None:
         assert preflight.urn in stack.needs(entry), entry.name
 
 
-def test_the_preflight_looks_for_a_bucket_only_where_one_is_to_be_created() -> None:
-    def looked_for(**cluster: object) -> object:
-        return guide(cluster=cluster).one("maxtext:index:Preflight").inputs.get("new_bucket")
+def test_the_preflight_is_told_how_the_bucket_is_to_be_used(reserved: Recorder) -> None:
+    def bucket(recorder: Recorder) -> dict[str, Any]:
+        inputs = recorder.one("maxtext:index:Preflight").inputs
+        assert inputs.pop("commands") == ["gke-gcloud-auth-plugin"]
+        return inputs
 
-    assert looked_for() == FILLED_IN["bucket"]
-    assert looked_for(adopt_bucket=True) is None
-    assert looked_for(existing_bucket=True, project_number=1) is None
+    name = FILLED_IN["bucket"]
+    assert bucket(reserved) == {"new_bucket": name}
+    assert bucket(guide(cluster={"adopt_bucket": True})) == {"adopted_bucket": name}
+    foreign = guide(cluster={"existing_bucket": True, "project_number": 42})
+    assert bucket(foreign) == {"existing_bucket": name}
 
 
 def test_the_preflight_waits_for_the_services_alone(stack: Recorder) -> None:

@@ -94,25 +94,6 @@ def open_client(bucket: str) -> "Client":
         ) from error
 
 
-def bucket_taken(bucket: str) -> bool:
-    """Return whether a bucket of this name is known to exist, whoever owns it.
-
-    Raises ObjectStoreError when there are no credentials.
-    """
-    from google.api_core.exceptions import Forbidden, GoogleAPIError
-    from google.auth.exceptions import GoogleAuthError
-    from requests import RequestException
-
-    client = open_client(bucket)
-    try:
-        found = client.lookup_bucket(bucket, timeout=_REQUEST_TIMEOUT_SECONDS, retry=None)
-    except Forbidden:
-        return True  # it is there, for others
-    except (GoogleAPIError, GoogleAuthError, RequestException):
-        return False  # whoever creates it will hear more
-    return found is not None
-
-
 class GoogleObjectStore:
     """One bucket of Google Cloud Storage, through application default credentials.
 
@@ -217,7 +198,7 @@ class GoogleObjectStore:
             try:
                 return call()
             except Forbidden as error:
-                who = _identity(str(error))
+                who = caller(str(error))
                 if monotonic() + pause_seconds > deadline:
                     raise ObjectStoreError(
                         f"{who} may not use gs://{self.bucket}/: permission {permission} is "
@@ -236,8 +217,11 @@ class GoogleObjectStore:
                 raise
 
 
-def _identity(message: str) -> str:
-    # Google's own text begins with the caller: "a@b.c does not have storage.objects.list access".
+def caller(message: str) -> str:
+    """Return who was denied something, from Google's text of the denial.
+
+    It begins with the caller: "a@b.c does not have storage.objects.list access".
+    """
     found = re.search(r"([\w.+-]+@[\w.-]+|Anonymous caller) does not have", message)
     return found.group(1) if found else "this machine's Google identity"
 

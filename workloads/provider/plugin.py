@@ -178,7 +178,7 @@ class Plugin(ProviderServicer):
         try:
             with _clear_errors(narrator):
                 if _type(urn) == PREFLIGHT:
-                    return await self._in_thread(lambda: _preflight(new, first=old is None))
+                    return await self._in_thread(lambda: _preflight(new, old))
                 run = StageRun(self._means(urn, new), new, old)
                 with self._interruptible(run.interrupt):
                     return await self._run(run)
@@ -292,8 +292,8 @@ def _delete(means: Means, kept: Mapping[str, Any], stop: Event, inbox: Inbox) ->
         ) from error
 
 
-def _preflight(new: dict[str, Any], *, first: bool) -> dict[str, Any]:
-    found = preflight.problems(new, first=first)
+def _preflight(new: dict[str, Any], passed: Mapping[str, Any] | None) -> dict[str, Any]:
+    found = preflight.problems(new, passed)
     if found:
         raise RefusedError("before anything is created: " + "; ".join(found))
     return new

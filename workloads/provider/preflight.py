@@ -4,7 +4,11 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workloads.provider.objects import bucket_taken
+from workloads.provider.buckets import (
+    adopted_bucket_problems,
+    existing_bucket_problems,
+    new_bucket_problems,
+)
 
 _INSTALL = {
     "gke-gcloud-auth-plugin": "gcloud components install gke-gcloud-auth-plugin",
@@ -22,33 +26,32 @@ def commands_on_path(commands: Any) -> list[str]:
     ]
 
 
-def bucket_is_new(bucket: Any) -> list[str]:
-    """Return a line when a bucket that is to be created exists, with the settings that help."""
-    if not bucket_taken(str(bucket)):
-        return []
-    return [
-        f"gs://{bucket} exists already. If an earlier `pulumi destroy` kept it, set "
-        "cluster.adopt_bucket: true to take it back with its results; if it is somebody else's, "
-        "set cluster.existing_bucket: true to use it as it is, or choose another cluster.bucket"
-    ]
-
-
 # One entry per input of the resource: a further check is one function and one line here.
 CHECKS: Mapping[str, Callable[[Any], list[str]]] = {
     "commands": commands_on_path,
-    "new_bucket": bucket_is_new,
+    "new_bucket": new_bucket_problems,
+    "adopted_bucket": adopted_bucket_problems,
+    "existing_bucket": existing_bucket_problems,
 }
-# Once the stack stands, what these look for is its own.
-_ONLY_AT_FIRST = {"new_bucket"}
+# Each names the results bucket; a stack has one.
+_BUCKETS = frozenset(CHECKS) - {"commands"}
 
 
-def problems(inputs: Mapping[str, Any], *, first: bool = True) -> list[str]:
+def problems(inputs: Mapping[str, Any], passed: Mapping[str, Any] | None = None) -> list[str]:
     """Run every check whose input is given; return what is missing.
 
-    `first` tells that the stack is new; a later run leaves out what the stack itself has made.
+    `passed` are the inputs of the last time when nothing was missing. A bucket that passed then is
+    the stack's own by now, so that it exists says nothing any more.
+
+    Raises ObjectStoreError when Cloud Storage cannot be asked.
     """
-    due = [key for key in CHECKS if key in inputs and (first or key not in _ONLY_AT_FIRST)]
-    return [line for key in due for line in CHECKS[key](inputs[key])]
+    settled = {(passed or {}).get(key) for key in _BUCKETS}
+    return [
+        line
+        for key, check in CHECKS.items()
+        if key in inputs and not (key in _BUCKETS and inputs[key] in settled)
+        for line in check(inputs[key])
+    ]
 
 
 def unknown_inputs(inputs: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.workloads.provider.fake_api_server import JOBSETS, PODS, FakeApiServer, pod
+from tests.workloads.provider.fake_bucket import FakeBucket
 from tests.workloads.provider.memory_store import MemoryStore, put_step
 from workloads.provider.lifecycle import Means
 from workloads.provider.stage_run import StageRun
@@ -47,6 +48,15 @@ def api() -> Iterator[FakeApiServer]:
 @pytest.fixture
 def store() -> MemoryStore:
     return MemoryStore()
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBucket]:
+    """The bucket called `bucket`, where Google's client library finds it."""
+    found = FakeBucket()
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", found.url)
+    yield found
+    found.close()
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
 """What is looked for before anything is billed."""
 
 import pytest
-from google.api_core import exceptions
 
-from workloads.provider import objects, preflight
+from workloads.provider import preflight
+
+BUCKETS = ("adopted_bucket", "existing_bucket", "new_bucket")
 
 
 def test_a_command_that_is_there_is_no_problem() -> None:
@@ -18,44 +19,47 @@ def test_a_missing_command_is_named_with_the_command_that_installs_it() -> None:
 
 def test_an_unknown_check_is_refused() -> None:
     assert preflight.unknown_inputs({"comands": []}) == [
-        ("comands", "is not a check; allowed are commands, new_bucket")
+        (
+            "comands",
+            "is not a check; allowed are adopted_bucket, commands, existing_bucket, new_bucket",
+        )
     ]
 
 
 @pytest.fixture
-def lookups(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The buckets that were looked up; all but `free` exist."""
-    asked: list[str] = []
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The buckets that were looked up, each one in order with a problem."""
+    names: list[str] = []
 
-    class Client:
-        def lookup_bucket(self, name: str, **_: object) -> object | None:
-            asked.append(name)
-            if name == "foreign":
-                raise exceptions.Forbidden("no storage.buckets.get access")
-            if name == "unreachable":
-                raise exceptions.ServiceUnavailable("try again")
-            return None if name == "free" else object()
+    def look_up(name: str) -> list[str]:
+        names.append(name)
+        return ["problem"]
 
-    monkeypatch.setattr(objects, "open_client", lambda bucket: Client())
-    return asked
+    checks = {**preflight.CHECKS, **dict.fromkeys(BUCKETS, look_up)}
+    monkeypatch.setattr(preflight, "CHECKS", checks)
+    return names
 
 
-@pytest.mark.parametrize("bucket", ["kept", "foreign"])
-def test_a_bucket_that_exists_is_refused_with_the_settings_that_help(
-    bucket: str, lookups: list[str]
+@pytest.mark.parametrize("key", BUCKETS)
+def test_the_bucket_is_looked_up_for_a_new_stack(key: str, asked: list[str]) -> None:
+    assert preflight.problems({key: "b", "commands": ["sh"]}) == ["problem"]
+    assert asked == ["b"]
+
+
+@pytest.mark.parametrize("before", BUCKETS)
+@pytest.mark.parametrize("key", BUCKETS)
+def test_the_bucket_of_a_stack_that_stands_is_not_looked_up_again(
+    before: str, key: str, asked: list[str]
 ) -> None:
-    [line] = preflight.problems({"new_bucket": bucket})
-    assert f"gs://{bucket} exists already" in line
-    for key in ("cluster.adopt_bucket: true", "cluster.existing_bucket: true", "cluster.bucket"):
-        assert key in line
+    """Also when adopt_bucket is set or taken away: the bucket is the stack's by then."""
+    assert preflight.problems({key: "b", "commands": ["sh"]}, {before: "b"}) == []
+    assert asked == []
 
 
-@pytest.mark.parametrize("bucket", ["free", "unreachable"])
-def test_a_bucket_that_may_be_free_is_no_problem(bucket: str, lookups: list[str]) -> None:
-    assert preflight.problems({"new_bucket": bucket}) == []
-    assert lookups == [bucket]
-
-
-def test_the_bucket_of_a_stack_that_stands_is_not_looked_up(lookups: list[str]) -> None:
-    assert preflight.problems({"new_bucket": "own", "commands": ["sh"]}, first=False) == []
-    assert lookups == []
+@pytest.mark.parametrize("key", BUCKETS)
+def test_another_bucket_is_looked_up_also_by_a_stack_that_stands(
+    key: str, asked: list[str]
+) -> None:
+    assert preflight.problems({key: "other"}, {"new_bucket": "b"}) == ["problem"]
+    assert preflight.problems({key: "other"}, {"commands": ["sh"]}) == ["problem"]
+    assert asked == ["other", "other"]
