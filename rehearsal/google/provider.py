@@ -39,7 +39,16 @@ class GoogleProvider:
         """Take the provider's configuration; a project that is not the rehearsal's is refused."""
         if config.get("project") is not None:
             require_rehearsal(config["project"])
+            self._serve_buckets(config["project"])
         self._config = config
+
+    def _serve_buckets(self, project: str) -> None:
+        """Start the local cloud where somebody may ask for buckets before anything is created.
+
+        It ends by itself, while the service stays enabled.
+        """
+        if self._world.is_enabled(project, "storage.googleapis.com"):
+            self._world.running()
 
     def diff_config(self, old: Values, new: Values) -> Difference:
         """Another project means other resources; every other setting may change."""

@@ -35,9 +35,14 @@ class World:
         self.cloud.ensure_running()
         return self.cloud
 
+    def is_enabled(self, project: str, service: str) -> bool:
+        """Whether an API is enabled in the project."""
+        token = "gcp:projects/service:Service"
+        return self.state.read(project, token, f"{project}/{service}") is not None
+
     def require_service(self, project: str, service: str) -> None:
         """Refuse, as Google does, what belongs to an API that is not enabled."""
-        if self.state.read(project, "gcp:projects/service:Service", f"{project}/{service}") is None:
+        if not self.is_enabled(project, service):
             raise RefusedError(
                 f"googleapi: Error 403: {service} has not been used in project {project} before or "
                 f"it is disabled. Enable it, then retry., accessNotConfigured"

@@ -16,6 +16,7 @@ from tests.rehearsal.google.stack import CLUSTER, PROJECT, VALID, Stack, resourc
 BUCKET = "gcp:storage/bucket:Bucket"
 POOL = "gcp:container/nodePool:NodePool"
 GKE = "gcp:container/cluster:Cluster"
+SERVICE = "gcp:projects/service:Service"
 NETWORK = "gcp:compute/network:Network"
 FOREIGN = "my-company-production"
 
@@ -42,6 +43,17 @@ def test_every_call_refuses_a_project_that_is_not_the_rehearsals(
     with pytest.raises(RefusedError, match=FOREIGN):
         calls[operation]()
     assert not stack.cloud.started
+
+
+def test_once_storage_is_enabled_every_command_finds_the_object_store(stack: Stack) -> None:
+    """The program may ask for its bucket before it creates anything."""
+    stack.create(SERVICE, service="compute.googleapis.com")
+    assert not stack.cloud.started
+    stack.create(SERVICE, service="storage.googleapis.com")
+    assert stack.cloud.started
+    stack.cloud.started = False  # it ends by itself
+    stack.provider.configure({"project": PROJECT})
+    assert stack.cloud.started
 
 
 def test_a_provider_without_a_project_is_refused(tmp_path: Path) -> None:
