@@ -63,6 +63,11 @@ class Stack:
         if self.capture("stack", "export", check=False).returncode != 0:
             self.capture("stack", "init")
 
+    def resource_count(self) -> int:
+        """Return how many resources the stack's state has."""
+        state = json.loads(self.capture("stack", "export").stdout)
+        return len(state["deployment"].get("resources") or [])
+
     def outputs(self) -> dict[str, Any]:
         """Return the stack's outputs."""
         outputs: dict[str, Any] = json.loads(self.capture("stack", "output", "--json").stdout)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ from rehearsal.cloud.client import Cloud
 from rehearsal.environment import prepare, variables
 from rehearsal.listing import listing, stored_objects
 from rehearsal.losscurve import draw, falls
+from rehearsal.plan import stack_config
+from rehearsal.trainers import trainer
 from rehearsal.trainlog import loss_points
 
 LISTED_OBJECTS = 12
+CLUSTER_KEY = "maxtext-sft:cluster"
 
 
 class DemoError(Exception):
@@ -38,6 +42,7 @@ def demo(stack: Stack, *, keep: bool) -> None:
     started = time.monotonic()
     try:
         stack.ensure()
+        start_afresh(stack, cloud)
         stack.run("up", "--yes", "--skip-preview", "--suppress-outputs")
         outputs = stack.outputs()
         show_stages(outputs)
@@ -59,11 +64,29 @@ def demo(stack: Stack, *, keep: bool) -> None:
         print(f"nothing is left running; results and records stay in {stack.home / 'objects'}")
 
 
+def start_afresh(stack: Stack, cloud: Cloud) -> None:
+    """Remove what an earlier demo of a stack that is not up left in its project.
+
+    `destroy` keeps the results, so a second run would find everything proven and show nothing.
+    """
+    place = json.loads(stack_config(stack.program / f"Pulumi.{stack.name}.yaml")[CLUSTER_KEY])
+    what = "the real MaxText on CPU" if trainer(place["project"]) == "MaxText" else "the stand-in"
+    print(f"trainer of project {place['project']}: {what}", flush=True)
+    if stack.resource_count():
+        print(f"stack {stack.name} is up already, so only what is missing will run")
+        return
+    if cloud.bucket_exists(place["bucket"]):
+        print(f"removing the results of the last demo, gs://{place['bucket']}/", flush=True)
+        cloud.delete_bucket(place["bucket"], force=True)
+    shutil.rmtree(stack.home / "google" / place["project"], ignore_errors=True)
+
+
 def show_stages(outputs: dict[str, Any]) -> None:
     """Print the objects of each stage, in the order of the run."""
     for stage in outputs["stages"]:
         heading(f"{stage['name']}: what it left, as `gcloud storage ls -l` shows it")
-        print("\n".join(listing(stored_objects(stage["url"]), LISTED_OBJECTS)))
+        directory = stage["record"].rpartition("/")[0] + "/"
+        print("\n".join(listing(stored_objects(directory), LISTED_OBJECTS)))
 
 
 def show_loss(stack: Stack) -> None:

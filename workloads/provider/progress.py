@@ -38,8 +38,9 @@ _PACE_WINDOW = 50
 class Progress:
     """What the log of one attempt has told so far.
 
-    `seconds_per_step` is the median of the latest steps without the first seven; losses are those
-    of the first and of the newest step seen.
+    `seconds_per_step` is the median of the latest steps without the first one seen and, as soon as
+    there are others, without the first seven; losses are those of the first and of the newest step
+    seen.
     """
 
     total_steps: int | None = None
@@ -75,7 +76,8 @@ class Progress:
         if found.group(2) is None:
             return
         seconds, loss = _float(found.group(2)), _float(found.group(5))
-        if seconds is not None:
+        # The first step of an attempt, whatever its number, is mostly compilation.
+        if seconds is not None and self.first_loss is not None:
             warm = self._warm_seconds if self.step <= _WARM_UP_STEPS else self._seconds
             warm.append(seconds)
             del warm[:-_PACE_WINDOW]
@@ -87,7 +89,7 @@ class Progress:
 
     @property
     def seconds_per_step(self) -> float | None:
-        """Median seconds of the latest steps, or None before the first one."""
+        """Median seconds of the latest steps, or None before the second one."""
         seconds = self._seconds or self._warm_seconds
         return median(seconds) if seconds else None
 

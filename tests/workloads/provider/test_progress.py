@@ -39,6 +39,16 @@ def test_compilation_is_no_part_of_the_pace() -> None:
     assert progress.seconds_per_step == 2
 
 
+@pytest.mark.parametrize("first", [1, 751])
+def test_the_first_step_of_an_attempt_foretells_no_end(first: int) -> None:
+    """It holds the compilation: 43 s for a step of 0.2 s would promise hours."""
+    progress = Progress(total_steps=1000)
+    progress.read(line(first, 43.1))
+    assert progress.line() == f"step {first}/1000, loss 1.500"
+    progress.read(line(first + 1, 0.2))
+    assert progress.seconds_per_step == 0.2
+
+
 @pytest.mark.parametrize(
     ("text", "field", "value"),
     [
