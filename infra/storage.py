@@ -51,5 +51,8 @@ class Storage(pulumi.ComponentResource):
                 parent=self,
                 retain_on_delete=not place.delete_bucket_on_destroy,
                 import_=place.bucket if place.adopt_bucket else None,
+                # An import is refused when anything differs from what the provider reads, and it
+                # reads neither which labels are ours nor how the bucket is to be deleted.
+                ignore_changes=["labels", "forceDestroy"] if place.adopt_bucket else None,
             ),
         )

@@ -400,6 +400,8 @@ def test_a_kept_bucket_is_taken_back_by_its_name() -> None:
     assert guide().one("gcp:storage/bucket:Bucket").request.importId == ""
     adopted = guide(cluster={"adopt_bucket": True}).one("gcp:storage/bucket:Bucket")
     assert adopted.request.importId == "my-bucket"
+    # The provider reads neither back, and an import that differs in anything is refused.
+    assert set(adopted.request.ignoreChanges) == {"labels", "forceDestroy"}
 
 
 def test_a_foreign_bucket_is_not_in_the_state() -> None:
