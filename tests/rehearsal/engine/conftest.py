@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,8 @@ class Guide:
 
     deployment: Deployment
     canary: str
-    previews: list[Outcome]
-    cloud_after_previews: bool
+    preview: Outcome
+    cloud_after_preview: bool
     first_up: Outcome
     arguments_while_training: bytes
     outputs: Object
@@ -39,10 +40,8 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guide]:
         canary = f"hf_{secrets.token_hex(12)}"
         deployment.must("config", "set", "--secret", "hf_token", stdin=canary)
         path = without_auth_plugin(deployment, folder / "bin")
-        previews = [
-            deployment.pulumi("preview", path=path),
-            deployment.pulumi("preview", "--json", path=path),
-        ]
+        assert shutil.which(AUTH_PLUGIN, path=path) is None
+        preview = deployment.pulumi("preview", "--json", path=path)
         started = bool(Cloud(deployment.home).status()["running"])
         deployment.trainer(seconds_per_step=0.001)
         with deployment.started("up", "--yes", "--skip-preview") as command:
@@ -51,17 +50,24 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guide]:
             first = command.wait()
         assert first.code == 0, first.text
         outputs = deployment.stack.outputs()
-        yield Guide(deployment, canary, previews, started, first, arguments, outputs)
+        yield Guide(deployment, canary, preview, started, first, arguments, outputs)
 
 
 def without_auth_plugin(deployment: Deployment, folder: Path) -> str:
     """Return the PATH of a machine on which the credential plugin is not installed."""
-    first, *rest = variables(deployment.home)["PATH"].split(os.pathsep)
+    ours, *others = variables(deployment.home)["PATH"].split(os.pathsep)
     folder.mkdir()
-    for tool in Path(first).iterdir():
-        if tool.name != AUTH_PLUGIN:
-            wrapper = folder / tool.name
-            wrapper.write_text(f'#!/bin/sh\nexec {tool} "$@"\n')
-            wrapper.chmod(0o755)
-    kept = [part for part in rest if not (Path(part) / AUTH_PLUGIN).exists()]
-    return os.pathsep.join([str(folder), *kept])
+    for tool in Path(ours).iterdir():
+        # Not a link: the scripts find the checkout beside themselves.
+        _write_script(folder / tool.name, f'exec {tool} "$@"')
+    with_plugin = [part for part in others if (Path(part) / AUTH_PLUGIN).exists()]
+    for tool in (tool for part in with_plugin for tool in Path(part).iterdir()):
+        if not (folder / tool.name).is_symlink() and not (folder / tool.name).exists():
+            (folder / tool.name).symlink_to(tool)
+    (folder / AUTH_PLUGIN).unlink()
+    return os.pathsep.join([str(folder), *(part for part in others if part not in with_plugin)])
+
+
+def _write_script(path: Path, line: str) -> None:
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)

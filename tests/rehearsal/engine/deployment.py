@@ -153,6 +153,22 @@ class Deployment:
         events = [json.loads(line) for line in response.read().splitlines()]
         return [(event["type"], event["object"]["metadata"]["name"]) for event in events]
 
+    def added(self, since: str) -> list[str]:
+        """Return the names of the JobSets that were created after a version."""
+        return sorted(name for kind, name in self.jobset_changes(since) if kind == "ADDED")
+
+    def files_with(self, text: str) -> list[str]:
+        """Return the files of the home that hold a text, but for the cluster's own database.
+
+        Among them are the output and the events of every command, all logs and all objects.
+        """
+        wanted = text.encode()
+        return [
+            str(path.relative_to(self.home))
+            for path in self.home.rglob("*")
+            if path.is_file() and "etcd" not in path.parts and wanted in path.read_bytes()
+        ]
+
     def objects(self, prefix: str = "", bucket: str = BUCKET) -> dict[str, storage.Blob]:
         """Return the objects of the bucket by name."""
         blobs = self.storage().list_blobs(bucket, prefix=prefix)

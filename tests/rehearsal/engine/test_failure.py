@@ -58,7 +58,7 @@ def test_training_that_ends_early_with_exit_code_0_is_no_success(deployment: Dep
     # Even told to go on, nothing runs that lacks its input.
     outcome = deployment.up("--continue-on-error")
     assert outcome.code != 0
-    assert _added(deployment, before) == ["sft-sft"]
+    assert deployment.added(before) == ["sft-sft"]
     report = outcome.messages("error")
     assert "completed, but its result is not there" in report
     assert "350" in report
@@ -93,7 +93,7 @@ def test_the_next_up_runs_only_what_is_not_proven(deployment: Deployment) -> Non
     outcome = deployment.up()
     assert outcome.code == 0, outcome.text
     assert [outcome.operations()[stage] for stage in STAGES] == ["same", "same", "update"]
-    assert _added(deployment, before) == ["mt-to-hf-sft"]
+    assert deployment.added(before) == ["mt-to-hf-sft"]
 
 
 def test_a_failed_update_keeps_the_old_result_and_runs_again_after_a_refresh(
@@ -114,16 +114,12 @@ def test_a_failed_update_keeps_the_old_result_and_runs_again_after_a_refresh(
     outcome = deployment.up()
     assert outcome.code == 0, outcome.text
     assert _ran(outcome) == ["sft", "mt-to-hf"]
-    assert _added(deployment, before) == ["mt-to-hf-sft", "sft-sft"]
+    assert deployment.added(before) == ["mt-to-hf-sft", "sft-sft"]
     assert deployment.stage_states()["sft"]["outputs"]["committed_step"] == 500
 
 
 def _ran(outcome: Outcome) -> list[str]:
     return [stage for stage in STAGES if outcome.operations()[stage] != "same"]
-
-
-def _added(deployment: Deployment, since: str) -> list[str]:
-    return sorted(name for kind, name in deployment.jobset_changes(since) if kind == "ADDED")
 
 
 def _conditions(deployment: Deployment, jobset: str) -> set[str]:
