@@ -18,8 +18,8 @@ from pydantic import (
     field_validator,
 )
 
-from infra.fields import Count, CountOrZero, Flag, Text, matching
-from infra.tpu import TpuSlice, chips_of, tpu_slice
+from infra.fields import Allowed, Count, CountOrZero, Flag, Text, matching
+from infra.tpu import TpuSlice, chips_of, slice_names, tpu_slice
 
 # 20 + the ten characters of `-tpu-nodes` = 30, the longest id of a service account; the guide has
 # the same limit for the same reason.
@@ -94,7 +94,8 @@ Reservation = Annotated[
         "must be NAME or projects/PROJECT/reservations/NAME, optionally with /reservationBlocks/B",
     ),
 ]
-Cidr = Annotated[Text, AfterValidator(_cidr)]
+Cidr = Annotated[Text, AfterValidator(_cidr), Allowed("address range such as 203.0.113.7/32")]
+Slice = Annotated[TpuSlice, BeforeValidator(_slice), Allowed(", ".join(slice_names()))]
 Version = Annotated[Text, matching(r"\d+\.\d+\.\d+", "must be a released version such as 0.12.0")]
 
 
@@ -103,36 +104,58 @@ class ClusterConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    project: ProjectId = Field(description="The Google Cloud project id")
-    region: Region = Field(description="The region of the TPU capacity, such as us-east5")
-    zone: Zone = Field(description="The zone of the TPU capacity, inside the region")
-    name: ClusterName = Field(description="The cluster's name; other names derive from it")
-    bucket: BucketName = Field(description="The globally unique name of the results bucket")
-    tpu: Annotated[TpuSlice, BeforeValidator(_slice)] = Field(
-        description="The slice to train on: v6e-32, or by topology v6e-4x8"
+    project: ProjectId = Field(
+        description="The id of the Google Cloud project in which everything is created"
+    )
+    region: Region = Field(
+        description="The region of the TPU capacity; cluster and bucket lie in it"
+    )
+    zone: Zone = Field(
+        description="The zone of the TPU capacity, inside the region; all machines lie in it"
+    )
+    name: ClusterName = Field(
+        description="The cluster's name; network, subnets and service accounts are named after it"
+    )
+    bucket: BucketName = Field(
+        description="The name of the results bucket, unique in all of Google Cloud"
+    )
+    tpu: Slice = Field(
+        description="The slice to train on, by chips (v6e-32) or by topology (v6e-4x8)"
     )
     tpu_topology: Text | None = Field(
-        default=None, description="The slice's topology, to be checked against `tpu`"
+        default=None,
+        description="The topology you expect `tpu` to have, such as 4x8; any other is refused",
     )
     num_slices: Count = Field(
-        default=1, description="Number of slices, data parallel to each other"
+        default=1,
+        description=(
+            "Number of slices, data parallel to each other; more than 1 need a reservation"
+        ),
     )
     capacity: Capacity = Field(
         default=Capacity.RESERVATION,
-        description="How the hosts are obtained: reservation, on-demand, spot or flex-start",
+        description=(
+            "How the TPU hosts are obtained; all but a reservation exist only while they are needed"
+        ),
     )
     reservation: Reservation | None = Field(
         default=None,
         validate_default=True,
-        description="The TPU reservation, with capacity reservation only",
+        description=(
+            "The TPU reservation: needed with capacity reservation, refused with any other"
+        ),
     )
     tpu_disk_size_gb: Count = Field(
         default=300,
-        description="Boot disk of a TPU or conversion host: image, weights from the Hub and export",
+        description=(
+            "Boot disk of a TPU or conversion host: image, weights from the Hub and export"
+        ),
     )
     host_network: Flag = Field(
         default=False,
-        description="Run pods on the host's network; they then act as the node's account",
+        description=(
+            "Run pods on the host's network, as the guide does; they then act as the node's account"
+        ),
     )
     endpoint: Endpoint = Field(
         default=Endpoint.DNS,
@@ -141,42 +164,54 @@ class ClusterConfig(BaseModel):
     authorized_cidrs: tuple[Cidr, ...] = Field(
         default=(),
         validate_default=True,
-        description="Address ranges that may reach the control plane, with endpoint ip only",
+        description=(
+            "Address ranges that may reach the control plane: needed with endpoint "
+            "ip, refused with dns"
+        ),
     )
     deletion_protection: Flag = Field(
-        default=False, description="Refuse to delete the cluster until this is set back to false"
+        default=False,
+        description=(
+            "Refuse to delete the cluster; before a destroy set it to false and run `pulumi up`"
+        ),
     )
     existing_bucket: Flag = Field(
-        default=False, description="The bucket is somebody else's: used as it is, never changed"
+        default=False,
+        description="The bucket is somebody else's: used as it is, never changed or deleted",
     )
     project_number: CountOrZero | None = Field(
         default=None,
         validate_default=True,
-        description="The number of `project`, needed with existing_bucket only",
+        description="The number of `project`: needed with existing_bucket, unused without",
     )
     adopt_bucket: Flag = Field(
         default=False,
         validate_default=True,
-        description="Take back, by import, the bucket that an earlier destroy of this stack kept",
+        description=(
+            "Take back the bucket, with its results, that an earlier destroy of this stack kept"
+        ),
     )
     delete_bucket_on_destroy: Flag = Field(
         default=False,
         validate_default=True,
-        description="Let destroy delete the bucket and all results; needs one `pulumi up` first",
+        description="Let destroy delete the bucket and all results; needs one `pulumi up` before",
     )
-    soft_delete_days: CountOrZero = Field(
+    soft_delete_days: Annotated[CountOrZero, Allowed("0, or 7 to 90")] = Field(
         default=0,
-        description="Days a deleted object can be restored, and is billed: 0 or 7 to 90",
+        description="Days a deleted object can be restored, and is billed; 0 turns that off",
     )
     jobset_controller: JobSetController = Field(
         default=JobSetController.INSTALL,
-        description="The JobSet controller: install (pinned chart) or existing",
+        description=(
+            "Whether the JobSet controller is installed (Helm chart) or is in the cluster already"
+        ),
     )
     jobset_version: Version = Field(
         default="0.12.0", description="The version of the JobSet chart to install"
     )
     labels: dict[Text, Text] = Field(
-        default_factory=dict, description="Labels for the bucket, the cluster and the machines"
+        default_factory=dict,
+        description="Labels for bucket, cluster and machines, besides this program's own",
     )
 
     @field_validator("zone")

@@ -7,9 +7,32 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a key's value may be, in words: for the page of all keys, no check by itself."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Matching:
+    """A check that text matches a whole pattern, which can also say its rule."""
+
+    pattern: str
+    rule: str
+
+    def __call__(self, value: str) -> str:
+        """Return the value; raise ValueError with the rule when it does not match."""
+        if not re.fullmatch(self.pattern, value):
+            raise ValueError(self.rule)
+        return value
+
 
 _FLAGS = {"true": True, "True": True, "false": False, "False": False}
 
@@ -64,20 +87,19 @@ def _not_negative(value: int) -> int:
     return value
 
 
-Text = Annotated[str, BeforeValidator(text)]
-Flag = Annotated[bool, BeforeValidator(flag)]
-Count = Annotated[int, BeforeValidator(whole), AfterValidator(_positive)]
-CountOrZero = Annotated[int, BeforeValidator(whole), AfterValidator(_not_negative)]
-Positive = Annotated[float, BeforeValidator(number), AfterValidator(_positive)]
+Text = Annotated[str, BeforeValidator(text), Allowed("text")]
+Flag = Annotated[bool, BeforeValidator(flag), Allowed("`true` or `false`")]
+Count = Annotated[
+    int, BeforeValidator(whole), AfterValidator(_positive), Allowed("whole number from 1")
+]
+CountOrZero = Annotated[
+    int, BeforeValidator(whole), AfterValidator(_not_negative), Allowed("whole number from 0")
+]
+Positive = Annotated[
+    float, BeforeValidator(number), AfterValidator(_positive), Allowed("number greater than 0")
+]
 
 
-def matching(pattern: str, rule: str) -> Any:
+def matching(pattern: str, rule: str) -> AfterValidator:
     """Return a validator that refuses text not matching the whole pattern, quoting the rule."""
-    compiled = re.compile(pattern)
-
-    def check(value: str) -> str:
-        if not compiled.fullmatch(value):
-            raise ValueError(rule)
-        return value
-
-    return AfterValidator(check)
+    return AfterValidator(Matching(pattern, rule))

@@ -20,6 +20,7 @@ PURE = [
     "infra/token.py",
     "infra/tpu.py",
     "workloads/config.py",
+    "workloads/configdoc.py",
     "workloads/experiment.py",
     "workloads/jobset.py",
     "workloads/models.py",

@@ -19,9 +19,9 @@ from pydantic import (
     field_validator,
 )
 
-from infra.fields import Count, CountOrZero, Flag, Positive, Text, matching
+from infra.fields import Allowed, Count, CountOrZero, Flag, Positive, Text, matching
 from workloads.experiment import MANAGED_KEYS
-from workloads.models import Model, find_model
+from workloads.models import MODELS, Model, find_model
 
 # Longer names would not fit, with the stage before them, into the name of a pod.
 RUN_NAME_MAX_LENGTH = 30
@@ -82,7 +82,8 @@ RunName = Annotated[
 HubId = Annotated[
     Text, matching(r"[\w.-]+/[\w.-]+", "must be a repository on the Hub such as google/gemma-4")
 ]
-Override = Annotated[str, BeforeValidator(_override)]
+Override = Annotated[str, BeforeValidator(_override), Allowed("number, `true`, `false` or text")]
+ModelName = Annotated[Model, BeforeValidator(_model), Allowed(", ".join(MODELS))]
 
 
 class RunConfig(BaseModel):
@@ -91,45 +92,88 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     name: RunName = Field(
-        default="sft", description="The run's name and directory; a new name trains anew"
+        default="sft",
+        description="The run's name and its directory in the bucket; a new name trains anew",
     )
     base: RunName | None = Field(
-        default=None, description="A name for the converted base; a new name converts anew"
+        default=None,
+        description=(
+            "A name for the converted base; a new name converts anew. By default the "
+            "base's directory follows from hf_model_path, revision and save_dtype"
+        ),
     )
     image: Text = Field(
         default="us-docker.pkg.dev/cloud-tpu-images/maxtext-images/tpu_post_training:0.2.4",
-        description="The MaxText image; a new one is used by the next stage that runs",
+        description=(
+            "The MaxText image; another one is used by the next stage that runs and "
+            "makes none run again"
+        ),
     )
-    model_name: Annotated[Model, BeforeValidator(_model)] = Field(
-        default_factory=lambda: find_model("gemma4-31b"), description="MaxText's model_name"
+    model_name: ModelName = Field(
+        default_factory=lambda: find_model("gemma4-31b"),
+        description=(
+            "The model, as MaxText calls it; without hf_model_path it comes from "
+            "MaxText's own repository for it on the Hub"
+        ),
     )
     hf_model_path: HubId | None = Field(
-        default=None, description="Another repository with the same architecture on the Hub"
+        default=None,
+        description=(
+            "Another repository on the Hub with the same architecture, such as a "
+            "fine-tune of your own"
+        ),
     )
     revision: Text | None = Field(
-        default=None, description="The commit or tag of the repository on the Hub"
+        default=None,
+        description="The commit or tag of that repository on the Hub; by default the newest",
     )
     save_dtype: Precision = Field(
         default=Precision.BFLOAT16, description="Number format of the converted base"
     )
     export_dtype: Precision = Field(
-        default=Precision.BFLOAT16, description="Number format of the export"
+        default=Precision.BFLOAT16, description="Number format of the exported model"
     )
     hf_path: Text = Field(
-        default="HuggingFaceH4/ultrachat_200k", description="The dataset on the Hub, or json"
+        default="HuggingFaceH4/ultrachat_200k",
+        description=(
+            "The training data: a dataset on the Hub, or json or parquet for files of your own"
+        ),
     )
-    hf_name: Text | None = Field(default=None, description="The dataset's configuration")
-    hf_data_dir: Text | None = Field(default=None, description="The dataset's directory")
+    hf_name: Text | None = Field(
+        default=None, description="The dataset's configuration, where it has several"
+    )
+    hf_data_dir: Text | None = Field(
+        default=None, description="The directory inside the dataset, where it has several"
+    )
     hf_train_files: Text | None = Field(
-        default=None, description="Own training files, with hf_path json or parquet"
+        default=None,
+        description=(
+            "Training files of your own, such as gs://BUCKET/data/*.jsonl, with "
+            "hf_path json or parquet"
+        ),
     )
-    train_split: Text | None = Field(default=None, description="MaxText's train_split")
+    train_split: Text | None = Field(
+        default=None,
+        description="The split of the dataset to train on; MaxText's own default is train_sft",
+    )
     train_data_columns: tuple[Text, ...] | None = Field(
-        default=None, description="Columns with the dialogue, such as [messages]"
+        default=None,
+        description=(
+            "Columns with the dialogue: [messages], which is MaxText's own default, "
+            "[prompt, completion] or [question, answer]"
+        ),
     )
-    steps: Count = Field(default=1000, description="Training steps in all, not additional ones")
+    steps: Count = Field(
+        default=1000,
+        description=(
+            "Training steps in all, not additional ones; more of them continue a finished run"
+        ),
+    )
     per_device_batch_size: Positive = Field(
-        default=1.0, description="Sequences for each chip and step"
+        default=1.0,
+        description=(
+            "Sequences for each chip and step; times the chips, it is part of the experiment"
+        ),
     )
     learning_rate: Positive | None = Field(
         default=None, description="Peak learning rate; MaxText's own default is 2e-5"
@@ -138,42 +182,55 @@ class RunConfig(BaseModel):
         default=None, description="Tokens of a sequence; MaxText's own default is 2048"
     )
     checkpoint_period: Count | None = Field(
-        default=None, description="Steps between checkpoints; a quarter of steps by default"
+        default=None,
+        description=(
+            "Steps between checkpoints, at most `steps`: what a lost host can cost; a"
+            " quarter of `steps` by default"
+        ),
     )
     profiler: Flag = Field(
-        default=True, description="Record a profile of the first steps of the first attempt"
+        default=True,
+        description="Record a profile of the first steps of the first attempt, for TensorBoard",
     )
     overrides: dict[str, Override] = Field(
-        default_factory=dict, description="Further MaxText settings of the training, key: value"
+        default_factory=dict,
+        description=(
+            "Further MaxText settings of the training, such as warmup_steps_fraction:"
+            " 0.1; not those that have a key here"
+        ),
     )
     env: dict[str, Override] = Field(
         default_factory=dict, description="Environment variables of the training's containers"
     )
     secret_env: dict[str, Text] = Field(
         default_factory=dict,
-        description="Environment variables of the training with secret values, kept in a Secret",
+        description=(
+            "Environment variables of the training with secret values, kept in a "
+            "Secret: `pulumi config set --secret --path run.secret_env.NAME`"
+        ),
     )
     verify_model_size: Flag = Field(
         default=True,
         description=(
-            "Judge memory before and shapes after by the model's published size;"
-            " false when the image brings a model file of its own"
+            "Judge memory before and shapes after by the model's published size; "
+            "false when the image brings a model file of its own"
         ),
     )
     max_restarts: CountOrZero = Field(
-        default=3, description="Restarts of a stage after a lost host before it fails"
+        default=3, description="Restarts of a stage, after a lost host, before it fails"
     )
     start_timeout_minutes: Count = Field(
         default=60, description="Minutes until all pods of a stage must have started"
     )
     convert_timeout_minutes: Count = Field(
-        default=180, description="Minutes an attempt of a conversion may take"
+        default=180, description="Minutes one attempt of a conversion may take"
     )
     sft_timeout_minutes: Count = Field(
-        default=24 * 60, description="Minutes an attempt of the training may take"
+        default=24 * 60, description="Minutes one attempt of the training may take"
     )
     queue: RunName | None = Field(
-        default=None, description="A Kueue queue to submit to, in a cluster that has Kueue"
+        default=None,
+        description="A Kueue queue to submit the JobSets to, in a cluster that has Kueue",
     )
 
     _checked_overrides = field_validator("overrides")(_unmanaged)
