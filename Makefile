@@ -39,7 +39,7 @@ check: venv
 # Print the exports for plain `pulumi` and `kubectl`: eval "$(make -s env)"
 env: venv
 	@$(RUN) -m rehearsal.setup >&2
-	@$(RUN) -m rehearsal.environment
+	@$(RUN) -m rehearsal env
 
 # The figures of docs/performance.md.
 bench: setup

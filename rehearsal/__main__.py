@@ -8,7 +8,7 @@ import sys
 from rehearsal.cli import Stack
 from rehearsal.cloud.client import Cloud, CloudError
 from rehearsal.demo import DemoError, demo
-from rehearsal.environment import default_home, exports, prepare, variables
+from rehearsal.environment import CHECKOUT, default_home, exports, prepare, variables
 
 
 def main() -> int:
@@ -31,6 +31,8 @@ def main() -> int:
             cloud.ensure_running()
         elif arguments.command == "env":
             prepare(home)
+            for file in sorted(CHECKOUT.glob("Pulumi.rehearsal*.yaml")):
+                Stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), home).ensure()
             print(exports(variables(home)))
         elif arguments.command == "show":
             print(json.dumps(cloud.status(), indent=2))

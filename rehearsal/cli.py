@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rehearsal.environment import variables
-
-CHECKOUT = Path(__file__).resolve().parent.parent
+from rehearsal.environment import CHECKOUT, variables
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The environment in which plain `pulumi`, `kubectl` and Google's clients reach one local cloud.
 
-`eval "$(python -m rehearsal.environment)"` puts it into a shell.
+`eval "$(make -s env)"` puts it into a shell.
 """
 
 import os
@@ -82,19 +82,3 @@ def _joined(separator: str, ours: str, theirs: str) -> str:
     if not theirs or theirs == ours or theirs.startswith(ours + separator):
         return theirs or ours
     return f"{ours}{separator}{theirs}"
-
-
-def main() -> None:
-    """Print the exports of the default home, whose backend then holds the rehearsal's stacks."""
-    # That module runs its commands in this one's environment.
-    from rehearsal.cli import Stack
-
-    home = default_home()
-    prepare(home)
-    for file in sorted(CHECKOUT.glob("Pulumi.rehearsal*.yaml")):
-        Stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), home).ensure()
-    print(exports(variables(home)))
-
-
-if __name__ == "__main__":
-    main()

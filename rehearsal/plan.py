@@ -17,7 +17,7 @@ import pulumi
 import yaml
 from pulumi.runtime import mocks
 
-from rehearsal.cli import CHECKOUT
+from rehearsal.environment import CHECKOUT
 
 PROJECT = "maxtext-sft"
 STAGE_TYPE = "maxtext:index:Stage"

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from workloads.provider.artifacts import Findings, Proof, shown
 from workloads.provider.objects import ObjectInfo, ObjectStore, split_url
+from workloads.provider.proof import Findings, Proof, shown
 
 _MARKER = "commit_success.txt"
 _STEP_METADATA = "_CHECKPOINT_METADATA"

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from workloads.provider import digest as digests
-from workloads.provider.artifacts import Proof
 from workloads.provider.attempt import Ending
 from workloads.provider.inputs import StageInputs
 from workloads.provider.progress import Progress
+from workloads.provider.proof import Proof
 from workloads.provider.record import Proven
 
 # What a re-run changes. A preview leaves these out, so that dependants see them as unknown.

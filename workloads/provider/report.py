@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workloads.provider.artifacts import Proof
 from workloads.provider.attempt import Ending
 from workloads.provider.diagnosis import Diagnosis, diagnose
 from workloads.provider.inputs import Finished, StageInputs
 from workloads.provider.pods import PodFacts
+from workloads.provider.proof import Proof
 
 _LAST_LINES = 15
 _LINE_WIDTH = 200

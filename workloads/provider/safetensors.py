@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from workloads.provider.artifacts import Findings, Proof, shown
 from workloads.provider.objects import ObjectInfo, ObjectStore, split_url
+from workloads.provider.proof import Findings, Proof, shown
 
 _INDEX = "model.safetensors.index.json"
 _SINGLE = "model.safetensors"

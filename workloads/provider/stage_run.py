@@ -9,7 +9,6 @@ from typing import Any
 from workloads.provider import artifacts, jobsets, outputs
 from workloads.provider import digest as digests
 from workloads.provider.admission import RefusedError, Wanted, admit, check_steps, proven_already
-from workloads.provider.artifacts import Proof
 from workloads.provider.attempt import AttemptWatch, Ending
 from workloads.provider.connection import ClusterError, CredentialError
 from workloads.provider.diagnosis import diagnose
@@ -19,6 +18,7 @@ from workloads.provider.lifecycle import Means, UnfinishedError, rfc3339
 from workloads.provider.objects import ObjectStoreError, split_url
 from workloads.provider.pods import facts, first_failed
 from workloads.provider.progress import Progress, duration
+from workloads.provider.proof import Proof
 from workloads.provider.record import Attempt, Proven, Record, RecordError, RecordFile
 from workloads.provider.removal import Removal
 from workloads.provider.report import Failure, explain, write

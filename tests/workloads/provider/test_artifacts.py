@@ -14,7 +14,8 @@ from tests.workloads.provider.memory_store import (
     put_step,
     safetensors,
 )
-from workloads.provider.artifacts import Proof, changed_since, occupied, prove
+from workloads.provider.artifacts import changed_since, occupied, prove
+from workloads.provider.proof import Proof
 from workloads.provider.safetensors import parse_header
 
 BASE = {
