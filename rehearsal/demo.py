@@ -12,6 +12,7 @@ from rehearsal.cloud.client import Cloud
 from rehearsal.environment import prepare, variables
 from rehearsal.listing import listing, stored_objects
 from rehearsal.losscurve import draw, falls
+from rehearsal.maxtext_run import compare
 from rehearsal.plan import stack_config
 from rehearsal.trainers import trainer
 from rehearsal.trainlog import loss_points
@@ -33,7 +34,7 @@ def demo(stack: Stack, *, keep: bool) -> None:
 
     Raises:
         subprocess.CalledProcessError: if `up` or `destroy` fails; the cloud is ended all the same.
-        DemoError: if the training's loss does not fall.
+        DemoError: if the training's loss does not fall, or the export is not what was trained.
     """
     prepare(stack.home)
     # From here on this process is a user's shell: Google's and Kubernetes' clients find the cloud.
@@ -47,6 +48,8 @@ def demo(stack: Stack, *, keep: bool) -> None:
         outputs = stack.outputs()
         show_stages(outputs)
         show_loss(stack)
+        if trains_for_real(stack):
+            show_export(outputs, stack)
         heading("outputs")
         print(json.dumps(outputs, indent=2))
         if not keep:
@@ -69,8 +72,8 @@ def start_afresh(stack: Stack, cloud: Cloud) -> None:
 
     `destroy` keeps the results, so a second run would find everything proven and show nothing.
     """
-    place = json.loads(stack_config(stack.program / f"Pulumi.{stack.name}.yaml")[CLUSTER_KEY])
-    what = "the real MaxText on CPU" if trainer(place["project"]) == "MaxText" else "the stand-in"
+    place = place_of(stack)
+    what = "the real MaxText, on CPU" if trains_for_real(stack) else "the stand-in"
     print(f"trainer of project {place['project']}: {what}", flush=True)
     if stack.resource_count():
         print(f"stack {stack.name} is up already, so only what is missing will run")
@@ -103,6 +106,32 @@ def show_loss(stack: Stack) -> None:
     print(f"loss {first:.3f} at step {first_step}, {last:.3f} at step {last_step}; curve in {path}")
     if not falls(points):
         raise DemoError("the loss did not fall, so this was no training")
+
+
+def show_export(outputs: dict[str, Any], stack: Stack) -> None:
+    """Compare the exported tensors with the trained checkpoint, value by value.
+
+    Raises:
+        DemoError: if one tensor differs from the checkpoint cast to bfloat16.
+    """
+    urls = {stage["name"]: stage["url"] for stage in outputs["stages"]}
+    heading("export")
+    found = compare(stack.home, "trained", urls["sft"], urls["mt-to-hf"])
+    if not found["agrees"]:
+        raise DemoError(f"the export is not what was trained: {json.dumps(found)}")
+    print(f"all {found['tensors']} tensors equal the checkpoint cast to bfloat16, value by value")
+
+
+def place_of(stack: Stack) -> dict[str, Any]:
+    """Return the `cluster` block of a stack's file."""
+    config = stack_config(stack.program / f"Pulumi.{stack.name}.yaml")
+    place: dict[str, Any] = json.loads(config[CLUSTER_KEY])
+    return place
+
+
+def trains_for_real(stack: Stack) -> bool:
+    """Return whether the hosts of a stack's project run the real MaxText."""
+    return trainer(place_of(stack)["project"]) == "MaxText"
 
 
 def loss_picture(stack: Stack) -> Path:

@@ -84,6 +84,27 @@ def interpreter() -> str:
     return str(environment / "bin" / "python3")
 
 
+def compare(home: Path, *arguments: str) -> dict[str, Any]:
+    """Return what `rehearsal.compare`, which needs the MaxText environment, finds in a home.
+
+    Raises:
+        StageFailed: if it could not compare at all.
+        FileNotFoundError: without a MaxText environment.
+    """
+    pod: dict[str, Any] = {"spec": {"containers": [{}]}}
+    injected = trainers.pod_environment(home, trainers.REAL_PROJECT, pod, 0)
+    variables = {name: value for name, value in injected.items() if value is not None}
+    variables |= {"PYTHONPATH": str(maxtext_environment.CHECKOUT), "HOME": str(home)}
+    if "XDG_CACHE_HOME" in os.environ:
+        variables["XDG_CACHE_HOME"] = os.environ["XDG_CACHE_HOME"]
+    command = [interpreter(), "-m", "rehearsal.compare", *arguments]
+    found = subprocess.run(command, env=variables, capture_output=True, text=True)
+    if not found.stdout:
+        raise StageFailed(found.stderr)
+    document: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
+    return document
+
+
 @contextlib.contextmanager
 def services(home: Path) -> Iterator[dict[str, int]]:
     """Run object store, TLS proxy and Hub for a home, with a bucket, until the block ends."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal import maxtext_environment, maxtext_run, objectstore, tinymodel, trainers
+from rehearsal import maxtext_environment, maxtext_run, objectstore, tinymodel
 
 pytestmark = pytest.mark.maxtext
 
@@ -31,17 +28,7 @@ class Finished:
 
     def compare(self, *arguments: str) -> dict[str, Any]:
         """Return the comparison that the MaxText environment makes."""
-        pod = {"spec": {"containers": [{}]}}
-        injected = trainers.pod_environment(self.home, trainers.REAL_PROJECT, pod, 20000)
-        variables = {name: value for name, value in injected.items() if value is not None}
-        variables |= {"PYTHONPATH": str(maxtext_environment.CHECKOUT), "HOME": str(self.home)}
-        if "XDG_CACHE_HOME" in os.environ:
-            variables["XDG_CACHE_HOME"] = os.environ["XDG_CACHE_HOME"]
-        command = [maxtext_run.interpreter(), "-m", "rehearsal.compare", *arguments]
-        found = subprocess.run(command, env=variables, capture_output=True, text=True)
-        assert found.stdout, found.stderr
-        document: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
-        return document
+        return maxtext_run.compare(self.home, *arguments)
 
     @property
     def model(self) -> Path:
