@@ -44,6 +44,7 @@ def test_two_homes_share_nothing(tmp_path: Path) -> None:
         "PULUMI_SKIP_UPDATE_CHECK",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION",
         "REHEARSAL_PYTHON",
+        "PYTHONDONTWRITEBYTECODE",
         "NO_PROXY",
         "no_proxy",
     }
