@@ -33,7 +33,7 @@ class Guide:
     outputs: Object
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def guide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guide]:
     folder = tmp_path_factory.mktemp("guide")
     with opened(folder) as deployment:
