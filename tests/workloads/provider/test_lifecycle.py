@@ -19,7 +19,7 @@ from tests.workloads.provider.conftest import (
 from tests.workloads.provider.fake_api_server import NOW, FakeApiServer, pod, wait_until
 from tests.workloads.provider.memory_store import MemoryStore, put_step
 from workloads.provider import digest as digests
-from workloads.provider import lifecycle
+from workloads.provider import lifecycle, watch
 from workloads.provider.admission import RefusedError
 from workloads.provider.connection import ClusterError
 from workloads.provider.jobsets import DIGEST_ANNOTATION, RECORD_ANNOTATION
@@ -411,9 +411,10 @@ def test_a_jobset_deleted_by_hand_while_it_runs_ends_the_stage(
 
 
 def test_another_jobset_of_the_same_name_is_not_judged_as_ours(
-    api: FakeApiServer, means: Means, asked: dict[str, Any]
+    api: FakeApiServer, means: Means, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Found only by a new list, as after a long outage; its Completed is not ours."""
+    monkeypatch.setattr(watch, "_FIRST_PAUSE_SECONDS", 0.01)
     thread, result = start(StageRun(means, asked))
     wait_until(lambda: api.requests[f"GET {JOBSETS}?watch"] > 0)
     api.fail(*[(f"{JOBSETS}?watch", 503)] * 3)
