@@ -42,6 +42,7 @@ def test_a_watch_that_begins_anew_tells_no_second_handover() -> None:
     events = [
         jobset(0, "a", "ADDED"),
         jobset(5, "a", Completed="True"),
+        jobset(5.5, "a", "ADDED", Completed="True"),
         jobset(6, "b", "ADDED"),
         jobset(8, "a", "ADDED", Completed="True"),
         jobset(8, "b", "ADDED"),
