@@ -7,9 +7,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.workloads.provider.loopback import LoopbackHandler, serve
 
 JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets"
 PODS = "/api/v1/namespaces/ns/pods"
@@ -40,25 +42,18 @@ class FakeApiServer:
         self.posted: list[dict[str, Any]] = []
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-            def do_GET(self) -> None:
+        class Handler(LoopbackHandler):
+            def do_GET(self) -> None:  # noqa: N802 - named by http.server
                 server.get(self)
 
-            def do_POST(self) -> None:
+            def do_POST(self) -> None:  # noqa: N802 - named by http.server
                 server.post(self)
 
-            def do_DELETE(self) -> None:
+            def do_DELETE(self) -> None:  # noqa: N802 - named by http.server
                 server.delete(self)
 
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
         self.stopped = False
-        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+        self.http = serve(Handler)
 
     @property
     def url(self) -> str:
@@ -148,12 +143,14 @@ class FakeApiServer:
     def get(self, handler: BaseHTTPRequestHandler) -> None:
         parts = urlsplit(handler.path)
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        # Before the request is counted: a test may drop connections as soon as it sees the count.
+        generation = self.drop_generation
         if self._refused(handler, "GET", parts.path + ("?watch" if "watch" in query else "")):
             return
         if parts.path.endswith("/log"):
-            self._log(handler, parts.path.split("/")[-2], query)
+            self._log(handler, parts.path.split("/")[-2], query, generation)
         elif parts.path in self.objects and "watch" in query:
-            self._watch(handler, parts.path, query)
+            self._watch(handler, parts.path, query, generation)
         elif parts.path in self.objects:
             self._list(handler, parts.path, query)
         else:
@@ -232,10 +229,11 @@ class FakeApiServer:
                 metadata["continue"] = str(start + limit)
         self._answer(handler, 200, {"items": items[start : start + limit], "metadata": metadata})
 
-    def _watch(self, handler: BaseHTTPRequestHandler, path: str, query: dict[str, str]) -> None:
+    def _watch(
+        self, handler: BaseHTTPRequestHandler, path: str, query: dict[str, str], generation: int
+    ) -> None:
         version = int(query["resourceVersion"])
         self._begin(handler)
-        generation = self.drop_generation
         if version < self.oldest:
             gone = {"code": 410, "message": "too old resource version"}
             self._chunk(handler, {"type": "ERROR", "object": gone})
@@ -260,12 +258,14 @@ class FakeApiServer:
                     except OSError:
                         return
 
-    def _log(self, handler: BaseHTTPRequestHandler, pod: str, query: dict[str, str]) -> None:
+    def _log(
+        self, handler: BaseHTTPRequestHandler, pod: str, query: dict[str, str], generation: int
+    ) -> None:
         if pod not in self.logs:
             self._answer(handler, 404, {"message": "no such pod"})
             return
         self._begin(handler)
-        generation, position = self.drop_generation, 0
+        position = 0
         since = query.get("sinceTime", "")
         while True:
             with self.lock:

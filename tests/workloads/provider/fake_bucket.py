@@ -1,10 +1,11 @@
 """A bucket of Google Cloud Storage on loopback, with the answers that are hard to get."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from tests.workloads.provider.loopback import LoopbackHandler, serve
 
 CALLER = "trainer@p.iam.gserviceaccount.com"
 DENIED = f"{CALLER} does not have storage.objects.list access"
@@ -21,21 +22,14 @@ class FakeBucket:
         self.lose_answer = False
         bucket = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-            def do_GET(self) -> None:
+        class Handler(LoopbackHandler):
+            def do_GET(self) -> None:  # noqa: N802 - named by http.server
                 bucket.get(self)
 
-            def do_POST(self) -> None:
+            def do_POST(self) -> None:  # noqa: N802 - named by http.server
                 bucket.post(self)
 
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+        self.http = serve(Handler)
 
     @property
     def url(self) -> str:
