@@ -5,6 +5,7 @@ still being built, and it contacts nothing.
 """
 
 import argparse
+import asyncio
 import json
 import runpy
 import sys
@@ -59,6 +60,9 @@ def declared_resources(stack: str, program: Path = CHECKOUT) -> Resources:
         Exception: whatever the program raises, for example for a bad config value.
     """
     recorder = Recorder()
+    # The SDK works on the thread's current event loop, which nobody else has made.
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
     mocks.set_mocks(recorder, project=PROJECT, stack=stack, preview=True)
     pulumi.runtime.set_all_config(stack_config(program / f"Pulumi.{stack}.yaml"))
     sys.path.insert(0, str(program))
@@ -66,7 +70,11 @@ def declared_resources(stack: str, program: Path = CHECKOUT) -> Resources:
     def run() -> None:
         runpy.run_path(str(program / "__main__.py"), run_name="__main__")
 
-    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
+    try:
+        pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
     return recorder.resources
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import runpy
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,12 @@ STACK_FILES = {
     "rehearsal-guide": ROOT / "Pulumi.rehearsal-guide.yaml",
 }
 CANARY = "hf_canary_0123456789"
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the imported modules: it would walk them a hundred times."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass
@@ -162,6 +169,7 @@ def deploy(
     finally:
         settings.reset_options()
         pulumi.runtime.config.set_all_config({}, [])
+        asyncio.set_event_loop(None)
         loop.close()
     return recorder
 
