@@ -34,7 +34,7 @@ check: venv
 	$(RUN) -m ruff format --check .
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
-	$(RUN) -m pytest -q -m "not rehearsal and not maxtext"
+	$(RUN) -m pytest -q -n 2 --dist worksteal -m "not rehearsal and not maxtext"
 
 # Print the exports for plain `pulumi` and `kubectl`: eval "$(make -s env)"
 env: venv
