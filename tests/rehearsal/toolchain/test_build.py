@@ -173,6 +173,11 @@ def test_too_small_a_disk_is_found_before_anything_runs(
     assert workshop.log.read_text() == ""
 
 
+def hangs(workshop: Workshop) -> bool:
+    """Whether the call of the compiler that will hang has begun."""
+    return workshop.calls("build -v") == 3
+
+
 def _start_and_hang(workshop: Workshop) -> subprocess.Popen[bytes]:
     """Start the build in another process and return when it hangs before its last package."""
     workshop.hang.touch()
@@ -189,7 +194,8 @@ Build(recipe, Path({str(workshop.cache)!r})).ensure(frozenset({{"main"}}), Lines
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
     remembered = workshop.build.work / "compiled-packages"
     tick = threading.Event()
-    while not (remembered.exists() and "b" in remembered.read_text()):
+    # Also begun: between two calls of the compiler nobody but the build holds the lock.
+    while not (remembered.exists() and "b" in remembered.read_text() and hangs(workshop)):
         assert process.poll() is None
         tick.wait(0.02)
     return process
@@ -213,7 +219,7 @@ def test_two_builds_of_the_same_tools_never_run_at_once(workshop: Workshop) -> N
     while "waiting for it" not in workshop.output.getvalue():
         assert second.is_alive()
         tick.wait(0.02)
-    assert workshop.calls("build -v") == 3
+    assert hangs(workshop)
     workshop.hang.unlink()
     second.join()
     process.wait()
