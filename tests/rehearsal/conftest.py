@@ -11,6 +11,7 @@ import pytest
 import yaml
 from kubernetes import client, config
 
+from rehearsal import objectstore
 from rehearsal.cloud.client import Cloud, NodePool
 from rehearsal.toolchain import folder as toolchain
 from tests.rehearsal.kube import Kube
@@ -35,6 +36,14 @@ def require_toolchain() -> None:
     missing = [name for name in ("kube", "jobset") if not (toolchain.bin_folder() / name).exists()]
     if missing:
         pytest.skip(f"{', '.join(missing)} not in {toolchain.bin_folder()}: run `make setup`")
+
+
+def require_object_store() -> None:
+    """Skip a test where the object store's program is absent."""
+    try:
+        objectstore.binary()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

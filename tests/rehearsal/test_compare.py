@@ -1,9 +1,17 @@
 from __future__ import annotations
 
-import numpy
+from typing import TYPE_CHECKING
+
 import pytest
 
 from rehearsal.compare import EMBEDDING, _flipped, _layers, compare
+
+if TYPE_CHECKING:
+    import numpy
+else:
+    numpy = pytest.importorskip(
+        "numpy", reason="without numpy: `pip install -r requirements-rehearsal.txt`"
+    )
 
 # bfloat16 values as their bits; the comparison looks at nothing else.
 ONE = numpy.array([[0x3F80, 0xBF80]], numpy.uint16)

@@ -6,6 +6,9 @@ from rehearsal.losscurve import draw, falls
 
 
 def test_the_curve_is_a_png_file(tmp_path: Path) -> None:
+    pytest.importorskip(
+        "matplotlib", reason="without matplotlib: `pip install -r requirements-rehearsal.txt`"
+    )
     path = tmp_path / "curves" / "loss.png"
     draw([(1, 2.0), (2, 1.5), (3, 1.2)], "run sft", path)
     assert path.read_bytes().startswith(b"\x89PNG")

@@ -13,11 +13,13 @@ import pytest
 from rehearsal import maxtext_run, objectstore
 from rehearsal.cloud.ports import free_ports
 from rehearsal.gcs_tls_certificates import write_certificates
+from tests.rehearsal.conftest import require_object_store
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, int]]]:
     """A home with the object store and its TLS proxy, and one bucket."""
+    require_object_store()
     home = tmp_path_factory.mktemp("objectstore")
     ports = free_ports(["gcs", "gcs_tls"])
     processes = [
@@ -93,6 +95,7 @@ def test_no_other_host_is_reached(store: tuple[Path, dict[str, int]]) -> None:
 
 
 def test_buckets_outlive_the_server(tmp_path: Path) -> None:
+    require_object_store()
     ports = free_ports(["gcs", "gcs_tls"])
     command = objectstore.commands(tmp_path, ports)["gcs"]
     for attempt in range(2):
@@ -112,6 +115,7 @@ def test_buckets_outlive_the_server(tmp_path: Path) -> None:
 
 
 def test_everything_listens_on_loopback_alone(tmp_path: Path) -> None:
+    require_object_store()
     commands = objectstore.commands(tmp_path, {"gcs": 1, "gcs_tls": 2})
     server = commands["gcs"]
     assert server[server.index("-host") + 1] == "127.0.0.1"

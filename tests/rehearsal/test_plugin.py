@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
@@ -166,7 +167,11 @@ def test_a_plugin_ends_within_two_seconds_of_an_engine_that_was_killed(
 ) -> None:
     """The engine kills its plugins when it ends; killed itself, it cannot."""
     script = f"{CHECKOUT / 'rehearsal' / 'bin' / plugin} 127.0.0.1:1 & echo $!; wait"
-    environment = {**os.environ, "REHEARSAL_HOME": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "REHEARSAL_HOME": str(tmp_path),
+        "REHEARSAL_PYTHON": sys.executable,
+    }
     engine = subprocess.Popen(
         ["sh", "-c", script], env=environment, stdout=subprocess.PIPE, text=True
     )

@@ -17,6 +17,7 @@ import pytest
 
 from rehearsal import maxtext_run, objectstore, trainers
 from rehearsal.cloud.ports import free_ports
+from tests.rehearsal.conftest import require_object_store
 
 STORE = "gs://rehearsal/gemma4-31b"
 MODULES = {
@@ -151,6 +152,7 @@ class Trainer:
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home with a running object store and nothing else."""
+    require_object_store()
     home = tmp_path_factory.mktemp("store")
     ports = free_ports(["cloud", "gcs", "gcs_tls", "hub"])
     (home / "ports.json").write_text(json.dumps(ports))
