@@ -214,14 +214,6 @@ def make_bucket(port: int) -> None:
         _send("POST", url, f'{{"name": "{BUCKET}"}}')
 
 
-def delete_bucket(port: int) -> None:
-    """Delete the bucket and every object in it."""
-    bucket = f"http://127.0.0.1:{port}/storage/v1/b/{BUCKET}"
-    for item in json.loads(_send("GET", f"{bucket}/o")).get("items") or []:
-        _send("DELETE", f"{bucket}/o/{urllib.parse.quote(item['name'], safe='')}")
-    _send("DELETE", bucket)
-
-
 def _reserve_folders(port: int) -> None:
     for folder in _FOLDERS:
         name = f"{MODEL}/{folder}/{PLACEHOLDER}"

@@ -149,42 +149,30 @@ class Trainer:
         return found
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with a running object store and nothing else."""
+@pytest.fixture
+def trainer(tmp_path: Path) -> Iterator[Trainer]:
+    """The stand-in on an object store of its own; no process of either is left at the end."""
     require_object_store()
-    home = tmp_path_factory.mktemp("store")
     ports = free_ports(["cloud", "gcs", "gcs_tls", "hub"])
-    (home / "ports.json").write_text(json.dumps(ports))
+    (tmp_path / "ports.json").write_text(json.dumps(ports))
+    (tmp_path / "termination-log").touch()
     # In memory a write takes 0.3 ms, on disk with its two fsyncs 5 ms.
-    command = objectstore.commands(home, ports)["gcs"]
+    command = objectstore.commands(tmp_path, ports)["gcs"]
     process = subprocess.Popen(
         ["memory" if word == "filesystem" else word for word in command],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    found = Trainer(tmp_path, ports["gcs"])
     try:
         maxtext_run.wait_ready(objectstore.ready_urls(ports)["gcs"])
-        yield home
+        maxtext_run.make_bucket(ports["gcs"])
+        found.tell()
+        yield found
     finally:
-        process.terminate()
-        process.wait()
-
-
-@pytest.fixture
-def trainer(store: Path, tmp_path: Path) -> Iterator[Trainer]:
-    """The stand-in on an empty bucket; no process of it is left at the end."""
-    ports = json.loads((store / "ports.json").read_text())
-    (tmp_path / "ports.json").write_text(json.dumps(ports))
-    (tmp_path / "termination-log").touch()
-    maxtext_run.make_bucket(ports["gcs"])
-    found = Trainer(tmp_path, ports["gcs"])
-    found.tell()
-    yield found
-    for process in found.processes:
-        process.kill()
-        process.wait()
-    maxtext_run.delete_bucket(ports["gcs"])
+        for left in (*found.processes, process):
+            left.kill()
+            left.wait()
 
 
 @pytest.fixture
