@@ -78,14 +78,16 @@ class Kube:
 
     def delete(self, name: str) -> None:
         """Delete a JobSet in the foreground; returns when the object has gone."""
-        self.custom.delete_namespaced_custom_object(
-            *GROUP, self.namespace, "jobsets", name, propagation_policy="Foreground"
-        )
+        place = (*GROUP, self.namespace, "jobsets")
+        found: Object = self.custom.get_namespaced_custom_object(*place, name)
+        self.custom.delete_namespaced_custom_object(*place, name, propagation_policy="Foreground")
+        # From before the deletion: one that is over at once must not be missed.
         self._until(
             self.custom.list_namespaced_custom_object,
-            (*GROUP, self.namespace, "jobsets"),
+            place,
             lambda kind, item: kind == "DELETED",
             f"metadata.name={name}",
+            since=found["metadata"]["resourceVersion"],
         )
 
     def wait_end(self, name: str) -> Object:
@@ -137,11 +139,16 @@ class Kube:
         arguments: tuple[str, ...],
         condition: Callable[[str, Any], bool],
         field_selector: str,
+        since: str | None = None,
     ) -> None:
         end = time.monotonic() + TIMEOUT_SECONDS
         while (remaining := int(end - time.monotonic())) > 0:
             stream = watch.Watch().stream(
-                listing, *arguments, field_selector=field_selector, timeout_seconds=remaining
+                listing,
+                *arguments,
+                field_selector=field_selector,
+                timeout_seconds=remaining,
+                **({} if since is None else {"resource_version": since}),
             )
             for event in stream:
                 if condition(event["type"], event["object"]):
