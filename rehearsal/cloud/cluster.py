@@ -47,7 +47,7 @@ class Cluster:
         controller.install(self._api)
         plane.start_controllers()
         self._start_agent()
-        controller.start(self._api)
+        controller.start()
         controller.wait(self._api)
         plane.wait_controllers(self._api)
         url = f"https://127.0.0.1:{self._ports['kubelet']}/healthz"

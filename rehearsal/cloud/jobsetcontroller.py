@@ -27,19 +27,21 @@ class JobSetController:
         self._processes = processes
 
     def install(self, api: KubernetesApi) -> None:
-        """Install the CRD, the service account and its rights."""
+        """Install the CRD, the service account and its rights; returns when JobSets are served.
+
+        Controllers that start before find no JobSet kind and look again only after a while: the
+        JobSet controller after ten seconds, the garbage collector after thirty, and until then a
+        deletion in the foreground does not end.
+        """
         config = programs.jobset_config()
         for document in jobsetmanifests.definitions(config) + jobsetmanifests.access(config):
             api.apply(jobsetmanifests.path_of(document), document, manager=_MANAGER)
-
-    def start(self, api: KubernetesApi) -> None:
-        """Start the controller with its service account's rights, once JobSets are served.
-
-        Started before, it would find no JobSet kind and look again only after ten seconds.
-        """
         for path in ("/apis/jobset.x-k8s.io/v1alpha2", "/apis/jobset.x-k8s.io/v1alpha2/jobsets"):
             url = f"https://127.0.0.1:{self._ports['apiserver']}{path}"
             self._processes.wait_ready("kube-apiserver", url, context=api.context)
+
+    def start(self) -> None:
+        """Start the controller with its service account's rights."""
         kubeconfig = self._folder / "jobset.kubeconfig"
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{jobsetmanifests.NAMESPACE}"]
         self._authority.issue("jobset", _ACCOUNT, organizations=groups)
