@@ -9,6 +9,7 @@ PYTHON ?= $(shell for python in python3 python3.12 python3.11 python3.13 python3
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done)
 RUN = .venv/bin/python
+UNIT_TESTS = $(RUN) -m pytest -q -n 2 --dist worksteal -m "not rehearsal and not maxtext"
 
 # A test that hangs fails with its stack; the longest real one takes a quarter of this.
 TEST_SECONDS = 600
@@ -20,21 +21,23 @@ demo: venv
 	$(RUN) -m rehearsal.setup --stack $(STACK)
 	$(RUN) -m rehearsal demo --stack $(STACK) $(if $(KEEP),--keep)
 
-# Unit tests, then end-to-end tests on the real engine and control plane.
-test: setup
-	$(RUN) -m pytest --timeout $(TEST_SECONDS)
+# Unit tests on both cores, then end-to-end tests on the real engine and control plane.
+test: venv
+	$(RUN) -m rehearsal.setup --stack rehearsal-guide
+	$(UNIT_TESTS)
+	$(RUN) -m pytest -m rehearsal --timeout $(TEST_SECONDS)
 
-# The same with Pulumi's own Kubernetes plugin in place of the double.
+# The end-to-end tests with Pulumi's own Kubernetes plugin and those of the real MaxText.
 test-full: venv
 	$(RUN) -m rehearsal.setup --kubernetes-plugin
-	REHEARSAL_KUBERNETES=real $(RUN) -m pytest -m rehearsal --timeout $(TEST_SECONDS)
+	REHEARSAL_KUBERNETES=real $(RUN) -m pytest -m "rehearsal or maxtext" --timeout $(TEST_SECONDS)
 
 # Format, lint, types and the fast tests: what a change passes before it is committed.
 check: venv
 	$(RUN) -m ruff format --check .
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
-	$(RUN) -m pytest -q -n 2 --dist worksteal -m "not rehearsal and not maxtext"
+	$(UNIT_TESTS)
 
 # Print the exports for plain `pulumi` and `kubectl`: eval "$(make -s env)"
 env: venv
