@@ -11,7 +11,18 @@ from rehearsal.bench.clouds import PREFIX
 from rehearsal.bench.commands import plain_environment, timed
 from rehearsal.environment import CHECKOUT
 
-_UNIT = ["-m", "pytest", "-q", "-m", "not rehearsal and not maxtext"]
+# As `make check` runs them.
+_UNIT = [
+    "-m",
+    "pytest",
+    "-q",
+    "-n",
+    "2",
+    "--dist",
+    "worksteal",
+    "-m",
+    "not rehearsal and not maxtext",
+]
 
 Found = Iterator[tuple[str, float]]
 
