@@ -22,6 +22,7 @@ _MESSAGE = "the pump of host 5 stands still"
 _FAULT = {"kind": "exit", "exit_code": 1, "at_step": 50, "host": 5, "message": _MESSAGE}
 # What the provider says when it follows a JobSet that an earlier command has left.
 _ATTACHED = "attached to JobSet"
+_GOES_ON = "the next `pulumi up` attaches to it"
 _COMMAND_SECONDS = 300
 _CPU_SECONDS = 10
 
@@ -64,7 +65,10 @@ def _interrupt(command: Command) -> float:
     sent = time.monotonic()
     os.kill(command.process.pid, signal.SIGINT)
     command.wait(_COMMAND_SECONDS)
-    return time.monotonic() - sent
+    took = time.monotonic() - sent
+    if _GOES_ON not in command.text:
+        raise command.failure("did not say that the JobSet goes on")
+    return took
 
 
 def _provider_share(stack: Stack, command: Command) -> float:

@@ -15,17 +15,23 @@ from rehearsal.bench.processes import (
 
 
 def test_the_provider_of_a_home_is_told_from_those_of_others(tmp_path: Path) -> None:
-    # A process that waits for its standard input and looks like a provider.
-    command = [sys.executable, "-c", "input()", "workloads.provider"]
+    # A process that tells when it is there, then waits, and looks like a provider.
+    command = [sys.executable, "-c", "print(flush=True); input()", "workloads.provider"]
     homes = [tmp_path / "home", tmp_path / "home-of-another"]
     waiting = [
         subprocess.Popen(
-            command, stdin=subprocess.PIPE, env={**os.environ, "REHEARSAL_HOME": str(home)}
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "REHEARSAL_HOME": str(home)},
         )
         for home in homes
     ]
     peak = PeakMemory(homes[0])
     try:
+        for process in waiting:
+            assert process.stdout is not None
+            process.stdout.readline()
         assert providers(homes[0]) == [waiting[0].pid]
         peak.read()
         assert peak.mib > 1
