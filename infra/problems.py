@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -19,17 +19,25 @@ def message(problems: Sequence[str]) -> str:
     return "\n".join([head, *(f"  - {problem}" for problem in problems)])
 
 
-def parsed(block: str, model: type[Model], value: object) -> tuple[Model | None, list[str]]:
-    """Return the model read from one config block, or None with one line per bad key."""
+def parsed(
+    block: str, model: type[Model], value: object, *, secret: bool = False
+) -> tuple[Model | None, list[str]]:
+    """Return the model read from one config block, or None with one line per bad key.
+
+    `secret` says that the block holds a secret somewhere: no value of it is shown then.
+    """
+    shown = _hidden if secret else _shown
     if not isinstance(value, Mapping):
-        return None, [f"{block} = {_shown(value)}: must be a block of keys"]
+        return None, [f"{block} = {shown(value)}: must be a block of keys"]
     try:
         return model.model_validate(dict(value)), []
     except ValidationError as error:
-        return None, [_line(block, model, dict(details)) for details in error.errors()]
+        return None, [_line(block, model, dict(details), shown) for details in error.errors()]
 
 
-def _line(block: str, model: type[BaseModel], details: dict[str, Any]) -> str:
+def _line(
+    block: str, model: type[BaseModel], details: dict[str, Any], shown: Callable[[object], str]
+) -> str:
     path = [str(part) for part in details["loc"]]
     key = ".".join([block, *path])
     description = _description(model, path)
@@ -39,7 +47,7 @@ def _line(block: str, model: type[BaseModel], details: dict[str, Any]) -> str:
         return f"{key} is missing: {description}. Set it with `{command(block, path)}`."
     reason = str(details["ctx"]["error"]) if "error" in details.get("ctx", {}) else details["msg"]
     hint = f" ({description})" if description else ""
-    return f"{key} = {_shown(details['input'])}: {reason}{hint}. Key to set: {key}"
+    return f"{key} = {shown(details['input'])}: {reason}{hint}. Key to set: {key}"
 
 
 def command(block: str, path: list[str]) -> str:
@@ -61,3 +69,7 @@ def _nearest(key: str, model: type[BaseModel]) -> str:
 
 def _shown(value: object) -> str:
     return json.dumps(value, default=str)
+
+
+def _hidden(_: object) -> str:
+    return "[secret]"

@@ -18,8 +18,10 @@ def read_settings(cluster: object, run: object) -> tuple[ClusterConfig, RunConfi
 
     The engine shows a RunError without a traceback.
     """
-    place, place_problems = parsed("cluster", ClusterConfig, cluster)
-    plan, plan_problems = parsed("run", RunConfig, run)
+    place, place_problems = parsed(
+        "cluster", ClusterConfig, cluster, secret=_holds_secret("cluster")
+    )
+    plan, plan_problems = parsed("run", RunConfig, run, secret=_holds_secret("run"))
     if place is None or plan is None:
         raise pulumi.RunError(message([*place_problems, *plan_problems]))
     if problems := [*misplaced_secrets(plan), *misfits(place, plan)]:

@@ -65,3 +65,21 @@ def test_a_bad_token_is_refused_without_showing_it() -> None:
     with pytest.raises(pulumi.RunError) as caught:
         read_secrets("'hf_abc'", run())
     assert "hf_abc" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param({"secret_env": {"KEY": " canary"}}, id="secret"),
+        pytest.param({"env": {"KEY": ["canary"]}}, id="encrypted-in-the-wrong-place"),
+        pytest.param({"secret_env": "canary"}, id="not-a-block"),
+    ],
+)
+def test_no_value_of_a_block_that_holds_a_secret_is_shown(
+    monkeypatch: pytest.MonkeyPatch, block: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("workloads.settings.is_config_secret", lambda key: key.endswith(":run"))
+    text = refusal({"zone": "x"}, **block)
+    assert "canary" not in text
+    assert f"run.{next(iter(block))}" in text
+    assert 'cluster.zone = "x"' in text
