@@ -143,14 +143,20 @@ class AttemptWatch:
         return self._age_at_start + monotonic() - self._began
 
     def line(self) -> str:
-        """Return the live line: phase or step, pods, and what it has cost so far."""
+        """Return the live line: step or phase, pods, and what it has cost so far.
+
+        What matters most at the time comes first: behind the engine's own columns a terminal has
+        room for half a line, and cuts off the rest.
+        """
         attempt = int(self.jobset.get("status", {}).get("restarts") or 0)
+        trains = self.progress.step is not None
         parts = [
-            self.situation(),
+            "" if trains else self.situation(),
             self.progress.line(),
             f"restart {attempt}" if attempt else "",
             duration(self.age_seconds),
             cost(self.stage.usd_per_hour, self.age_seconds),
+            self.situation() if trains else "",
         ]
         return " · ".join(part for part in parts if part)
 

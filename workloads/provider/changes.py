@@ -8,8 +8,9 @@ from workloads.provider import digest as digests
 from workloads.provider.admission import RefusedError, check_steps, refusal
 from workloads.provider.values import contains_unknown
 
-# What is shown of a change, in this order; the kubeconfig is a secret and explains nothing.
-_SHOWN = ("settings", "reads", "operational", "artifacts", "directory", "url", "manifest")
+# What is shown of a change: the cause, and what it makes of the JobSet. All else follows from
+# them, and the engine puts the names of what is shown before the live line, which has little room.
+_SHOWN = ("settings", "reads", "manifest")
 
 
 @dataclass(frozen=True)

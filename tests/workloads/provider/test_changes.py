@@ -65,6 +65,12 @@ def test_a_changed_setting_runs_it_and_is_shown_by_its_path() -> None:
     )
 
 
+def test_what_only_follows_from_a_setting_takes_no_room_from_the_live_line() -> None:
+    follows = {"url": "gs://b/1200/", "artifacts": {"steps": 1200}, "operational": {"period": 300}}
+    verdict = compare(INPUTS, outputs(), {**changed(steps=1200), **follows})
+    assert verdict.changes == (Change("settings.steps", "update"),)
+
+
 @pytest.mark.parametrize("key", ["settings", "reads"])
 def test_what_is_not_known_yet_counts_as_running(key: str) -> None:
     new = {**INPUTS, "reads": [{**INPUTS["reads"][0], "digest": UNKNOWN}]}
