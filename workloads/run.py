@@ -93,8 +93,14 @@ class FinetuneRun(pulumi.ComponentResource):
                 ),
             )
         self.stages = [_summary(stage, done[stage.name]) for stage in stages]
-        self.next = loading(stages[-1], plan)
+        self.next = loading(exporting(stages), plan)
         self.register_outputs({"stages": self.stages})
+
+
+def exporting(stages: tuple[Stage, ...]) -> Stage:
+    """Return the stage that exports the trained model, whatever stages are added behind it."""
+    exports = [stage for stage in stages if stage.artifacts["kind"] == "safetensors"]
+    return next(stage for stage in exports if "sft" in stage.reads)
 
 
 def stage_inputs(

@@ -115,11 +115,7 @@ def finetune_stages(run: RunConfig, place: ClusterConfig) -> tuple[Stage, ...]:
                 "model_name": model.name,
                 "load_parameters_path": weights,
                 "base_output_directory": exported,
-                "skip_jax_distributed_system": "true",
-                "hardware": "cpu",
-                "scan_layers": "True",
-                "use_multimodal": "False",
-                "weight_dtype": run.export_dtype.value,
+                **export_arguments(run),
             },
             flags=export_flags(run),
             directory=exported,
@@ -146,6 +142,17 @@ def hub_flags(run: RunConfig) -> tuple[str, ...]:
     if run.save_dtype != "bfloat16":
         flags.append(f"--save_dtype={run.save_dtype.value}")
     return tuple(flags)
+
+
+def export_arguments(run: RunConfig) -> dict[str, str]:
+    """Return the arguments of every export: on one host's processors, text only, as trained."""
+    return {
+        "skip_jax_distributed_system": "true",
+        "hardware": "cpu",
+        "scan_layers": "True",
+        "use_multimodal": "False",
+        "weight_dtype": run.export_dtype.value,
+    }
 
 
 def export_flags(run: RunConfig) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from workloads.stages import finetune_stages
 
 
 def four_stages(run: RunConfig, place: ClusterConfig) -> tuple[Stage, ...]:
-    """Return the run with a stage behind it, as a user would add one to the tuple."""
+    """Return the run with stages behind it, as a user would add them to the tuple."""
     stages = finetune_stages(run, place)
     export = stages[-1]
     evaluated = f"{export.directory}evaluation/"
@@ -29,28 +29,35 @@ def four_stages(run: RunConfig, place: ClusterConfig) -> tuple[Stage, ...]:
             directory=evaluated,
             url=evaluated,
             reads=("sft",),
+            artifacts={"kind": "objects", "url": evaluated},
         ),
+        replace(export, name="base-to-hf", directory=evaluated, reads=("hf-to-mt",)),
     )
 
 
 @pytest.fixture
 def four(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    """The program with a fourth stage."""
+    """The program with a fourth and a fifth stage."""
     monkeypatch.setattr(workloads.run, "finetune_stages", four_stages)
     return deploy(stack_config(STACK_FILES["rehearsal-guide"]))
 
 
 def test_a_fourth_stage_is_one_value_in_the_tuple(four: Recorder) -> None:
-    _, sft, _, evaluate = four.all("maxtext:index:Stage")
+    _, sft, _, evaluate, _ = four.all("maxtext:index:Stage")
     assert evaluate.inputs["stage"] == "evaluate"
     assert evaluate.inputs["reads"][0]["url"] == sft.inputs["url"]
     assert len(evaluate.inputs["finished"]) == 3
-    assert [stage["name"] for stage in four.exports["stages"]][-1] == "evaluate"
+    assert [stage["name"] for stage in four.exports["stages"]][-2:] == ["evaluate", "base-to-hf"]
+
+
+def test_the_model_to_load_is_the_trained_one_whatever_stages_follow(four: Recorder) -> None:
+    _, _, export, _, _ = four.all("maxtext:index:Stage")
+    assert f" {export.inputs['url']} " in four.exports["next"][0]
 
 
 def test_a_stage_waits_for_the_one_before_even_if_it_reads_another(four: Recorder) -> None:
     """Two stages at once would meet on the same hosts."""
-    *_, export, evaluate = four.all("maxtext:index:Stage")
+    *_, export, evaluate, _ = four.all("maxtext:index:Stage")
     assert export.urn in evaluate.request.dependencies
 
 
