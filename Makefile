@@ -41,7 +41,7 @@ check: venv
 
 # Print the exports for plain `pulumi` and `kubectl`: eval "$(make -s env)"
 env: venv
-	@$(RUN) -m rehearsal.setup >&2
+	@$(RUN) -m rehearsal.setup --stack $(STACK) >&2
 	@$(RUN) -m rehearsal env
 
 # The figures of docs/performance.md.
