@@ -28,8 +28,9 @@ MAX_MESSAGE_BYTES = 400 * 1024 * 1024
 class PythonHost(LanguageServer):
     """Runs the project's entry point in this process for each `Run` of the engine."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: str) -> None:
         super().__init__(lambda: None)
+        self._engine = engine
 
     def Handshake(  # noqa: N802  the name of the call in language.proto
         self, request: Any, context: grpc.ServicerContext
@@ -47,8 +48,11 @@ class PythonHost(LanguageServer):
         os.chdir(folder)
         entry = folder / (request.info.entry_point or ".")
         self.program = lambda: _run_program(entry)
+        # The SDK's server looks here for the engine, to which the program's log goes.
+        request.args[:] = [self._engine]
         response: language_pb2.RunResponse = super().Run(request, context)  # type: ignore[no-untyped-call]
-        return response
+        # An error has been logged by now; returned as well, the engine would show it twice.
+        return language_pb2.RunResponse(bail=True) if response.error else response
 
 
 def _run_program(entry: Path) -> None:
@@ -84,13 +88,15 @@ def _end_with(parent: int) -> None:
 
 def main() -> None:
     """Serve one engine on a free loopback port, which is printed for it."""
+    # The engine gives its address last, behind options that a program never needs.
+    engine = next((word for word in reversed(sys.argv[1:]) if not word.startswith("-")), "")
     threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
     signal.signal(signal.SIGINT, lambda *_: os._exit(0))
     server = grpc.server(
         futures.ThreadPoolExecutor(4),
         options=[("grpc.max_receive_message_length", MAX_MESSAGE_BYTES)],
     )
-    language_pb2_grpc.add_LanguageRuntimeServicer_to_server(PythonHost(), server)
+    language_pb2_grpc.add_LanguageRuntimeServicer_to_server(PythonHost(engine), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)
