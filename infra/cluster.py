@@ -135,6 +135,9 @@ class TrainingCluster(pulumi.ComponentResource):
             deletion_protection=place.deletion_protection,
             opts=pulumi.ResourceOptions(
                 parent=self,
+                # Refused before anything is touched; Google's own refusal would come after the
+                # namespace and the stages have left the state.
+                protect=place.deletion_protection,
                 # With the default pool removed the API reports the first pool's settings here,
                 # which would look like a change that replaces the cluster (pulumi-gcp#744).
                 ignore_changes=["nodeConfig", "initialNodeCount"],

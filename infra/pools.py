@@ -34,7 +34,9 @@ class NodePools(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("maxtext:infra:NodePools", name, None, opts)
-        options = pulumi.ResourceOptions(parent=self, deleted_with=cluster, custom_timeouts=PATIENT)
+        # Deleted one by one, not with the cluster: they bill, and if the cluster then stays, the
+        # state must still know which of them are left.
+        options = pulumi.ResourceOptions(parent=self, custom_timeouts=PATIENT)
         NodePool(
             f"{name}-system",
             name=SYSTEM_POOL,

@@ -33,7 +33,7 @@ FILLED_IN = {
     "bucket": "my-bucket",
     "reservation": "my-reservation",
 }
-INSIDE_THE_CLUSTER = ("kubernetes:", "gcp:container/nodePool", "maxtext:index:Stage")
+INSIDE_THE_CLUSTER = ("kubernetes:", "maxtext:index:Stage")
 BILLED = ("gcp:compute/", "gcp:container/", "gcp:storage/bucket:")
 
 
@@ -192,9 +192,18 @@ def test_every_object_in_the_cluster_uses_its_provider(stack: Recorder) -> None:
 def test_what_lies_in_the_cluster_goes_with_it(stack: Recorder) -> None:
     cluster = stack.one("gcp:container/cluster:Cluster")
     inside = [entry for entry in stack.resources if entry.kind.startswith(INSIDE_THE_CLUSTER)]
-    assert len(inside) >= 8
+    assert len(inside) >= 6
     for entry in inside:
         assert entry.request.deletedWith == cluster.urn, entry.name
+
+
+def test_pools_are_deleted_themselves_so_that_a_cluster_that_stays_hides_no_bill(
+    stack: Recorder,
+) -> None:
+    pools = stack.all("gcp:container/nodePool:NodePool")
+    assert pools
+    for pool in pools:
+        assert pool.request.deletedWith == "", pool.name
 
 
 def test_the_token_appears_in_its_secret_only_and_as_a_secret(stack: Recorder) -> None:
@@ -481,8 +490,11 @@ def test_the_controller_is_pinned_or_found() -> None:
 
 def test_the_cluster_can_be_protected(reserved: Recorder) -> None:
     assert reserved.one("gcp:container/cluster:Cluster").inputs["deletionProtection"] is False
-    guarded = guide(cluster={"deletion_protection": True})
-    assert guarded.one("gcp:container/cluster:Cluster").inputs["deletionProtection"] is True
+    assert reserved.one("gcp:container/cluster:Cluster").request.protect is not True
+    guarded = guide(cluster={"deletion_protection": True}).one("gcp:container/cluster:Cluster")
+    assert guarded.inputs["deletionProtection"] is True
+    # Google refuses only after the engine has dropped all that lies in the cluster.
+    assert guarded.request.protect is True
 
 
 def test_labels_of_an_organisation_go_where_they_replace_nothing() -> None:
