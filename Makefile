@@ -42,7 +42,7 @@ check: venv
 # Print the exports for plain `pulumi` and `kubectl`: eval "$(make -s env)"
 env: venv
 	@$(RUN) -m rehearsal.setup --stack $(STACK) >&2
-	@$(RUN) -m rehearsal env
+	@$(RUN) -m rehearsal env --stack $(STACK)
 
 # The figures of docs/performance.md.
 bench: setup

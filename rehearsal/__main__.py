@@ -16,7 +16,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m rehearsal", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("up", help="start this checkout's local cloud")
-    commands.add_parser("env", help="print the exports for plain `pulumi` and `kubectl`")
+    exporting = commands.add_parser("env", help="print the exports for `pulumi` and `kubectl`")
+    exporting.add_argument("--stack", default="rehearsal", help="the stack to select")
     commands.add_parser("show", help="say what runs")
     commands.add_parser("down", help="end the local cloud and everything in it")
     demonstration = commands.add_parser("demo", help="run a stack from `up` to `destroy`")
@@ -33,6 +34,7 @@ def main() -> int:
             prepare(home)
             for file in sorted(CHECKOUT.glob("Pulumi.rehearsal*.yaml")):
                 Stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), home).ensure()
+            Stack(arguments.stack, home).select()
             print(exports(variables(home)))
         elif arguments.command == "show":
             print(json.dumps(cloud.status(), indent=2))

@@ -61,6 +61,10 @@ class Stack:
         if self.capture("stack", "export", check=False).returncode != 0:
             self.capture("stack", "init")
 
+    def select(self) -> None:
+        """Make it the stack of commands that name none."""
+        self.capture("stack", "select")
+
     def resource_count(self) -> int:
         """Return how many resources the stack's state has."""
         state = json.loads(self.capture("stack", "export").stdout)

@@ -62,7 +62,8 @@ def demo(stack: Stack, *, keep: bool) -> None:
     minutes, seconds = divmod(round(time.monotonic() - started), 60)
     print(f"stack {stack.name} took {minutes}:{seconds:02d}")
     if keep:
-        print('it is still up: reach it with eval "$(make -s env)", end it with make clean')
+        print(f'it is still up: reach it with eval "$(make -s env STACK={stack.name})"')
+        print("end it with make clean")
     else:
         print(f"nothing is left running; results and records stay in {stack.home / 'objects'}")
 
