@@ -74,7 +74,8 @@ class Plugin(ProviderServicer):
         else:
             failures = inputs.problems(new)
             if not failures and old:
-                failures = _refusals(lambda: changes.check_directory(old, new), "settings")
+                # Without a property the engine shows the text alone, not a dump of all settings.
+                failures = _refusals(lambda: changes.check_directory(old, new), "")
         return proto.CheckResponse(
             inputs=request.news,
             failures=[proto.CheckFailure(property=key, reason=text) for key, text in failures],
