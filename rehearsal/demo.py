@@ -1,9 +1,12 @@
 """The demo: one stack's whole life on the local cloud, with everything it leaves on the way."""
 
+import fcntl
 import json
 import os
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +37,33 @@ def demo(stack: Stack, *, keep: bool) -> None:
 
     Raises:
         subprocess.CalledProcessError: if `up` or `destroy` fails; the cloud is ended all the same.
-        DemoError: if the training's loss does not fall, or the export is not what was trained.
+        DemoError: if another demo runs in this home, the training's loss does not fall, or the
+            export is not what was trained.
     """
     prepare(stack.home)
+    with alone(stack.home):
+        _demo(stack, keep=keep)
+
+
+@contextmanager
+def alone(home: Path) -> Iterator[None]:
+    """Keep a second demo out of a home: at its end it would take the first one's cloud away.
+
+    Raises:
+        DemoError: if another demo runs there.
+    """
+    with (home / "demo.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DemoError(
+                f"another demo runs in {home}: wait for its end, or set REHEARSAL_HOME to another"
+                " folder for this one"
+            ) from None
+        yield
+
+
+def _demo(stack: Stack, *, keep: bool) -> None:
     # From here on this process is a user's shell: Google's and Kubernetes' clients find the cloud.
     os.environ.update(variables(stack.home))
     cloud = Cloud(stack.home)

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from rehearsal.cli import Stack
 from rehearsal.cloud.client import Cloud
+from rehearsal.demo import DemoError, alone
+from rehearsal.demo import demo as run_demo
 from rehearsal.environment import CHECKOUT
 from rehearsal.toolchain import folder
 
@@ -47,3 +50,15 @@ def test_a_demo_shows_each_stage_and_begins_anew_the_next_time(tmp_path: Path) -
         assert "0.820 at step 1000" in again.stdout
     finally:
         Cloud(tmp_path).down()
+
+
+def test_a_second_demo_in_a_home_leaves_the_first_ones_cloud_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[Path] = []
+    monkeypatch.setattr(Cloud, "down", lambda cloud: ended.append(cloud.home))
+    with alone(tmp_path), pytest.raises(DemoError, match="another demo runs in"):
+        run_demo(Stack("rehearsal-guide", tmp_path), keep=False)
+    assert ended == []
+    with alone(tmp_path):
+        pass
