@@ -81,7 +81,12 @@ class Cluster(Kind):
     @override
     def read(self, world: World, call: Call) -> Values | None:
         access = world.running().read_cluster(*_place(call))
-        return None if access is None else _reached(call, access)
+        if access is None:
+            # It ended with the local cloud; its name and its subnet have to be free again.
+            world.state.delete(call.project, self.token, call.id)
+            _forget_pools(world, call)
+            return None
+        return _reached(call, access)
 
     @override
     def may_delete(self, world: World, call: Call) -> None:
@@ -94,9 +99,13 @@ class Cluster(Kind):
     @override
     def delete(self, world: World, call: Call) -> None:
         world.running().delete_cluster(*_place(call))
-        for entry in world.state.entries(call.project, NODE_POOL):
-            if entry.id.startswith(f"{call.id}/"):
-                world.state.delete(call.project, NODE_POOL, entry.id)
+        _forget_pools(world, call)
+
+
+def _forget_pools(world: World, call: Call) -> None:
+    for entry in world.state.entries(call.project, NODE_POOL):
+        if entry.id.startswith(f"{call.id}/"):
+            world.state.delete(call.project, NODE_POOL, entry.id)
 
 
 def _place(call: Call) -> tuple[str, str, str]:

@@ -6,6 +6,7 @@ from rehearsal.plugin import RefusedError
 from tests.rehearsal.google.stack import CLUSTER, Stack, resource, valid
 
 GKE = "gcp:container/cluster:Cluster"
+POOL = "gcp:container/nodePool:NodePool"
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +45,15 @@ def test_a_cluster_that_no_longer_runs_is_gone(stack: Stack) -> None:
     object_id, outputs = stack.create(GKE)
     stack.cloud.clusters.clear()
     assert stack.provider.read(resource(GKE, object_id), valid(GKE), outputs) is None
+
+
+def test_the_name_of_a_cluster_that_is_gone_is_free_again_with_its_pools(stack: Stack) -> None:
+    object_id, outputs = stack.create(GKE)
+    stack.create(POOL)
+    stack.cloud.clusters.clear()
+    assert stack.provider.read(resource(GKE, object_id), valid(GKE), outputs) is None
+    assert stack.create(GKE)[0] == object_id
+    stack.create(POOL)
 
 
 def test_a_refresh_finds_the_address_of_a_cluster_that_moved(stack: Stack) -> None:
