@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.cloud.client import Cloud
-from rehearsal.environment import variables
+from rehearsal.environment import CHECKOUT, variables
 from tests.rehearsal.engine.deployment import Deployment, opened
 from tests.rehearsal.engine.outcome import Object, Outcome
 from tests.rehearsal.engine.processes import command_lines, trainers_of
@@ -55,17 +55,19 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guide]:
 
 def without_auth_plugin(deployment: Deployment, folder: Path) -> str:
     """Return the PATH of a machine on which the credential plugin is not installed."""
-    ours, *others = variables(deployment.home)["PATH"].split(os.pathsep)
+    ours = str(CHECKOUT / "rehearsal" / "bin")
+    parts = variables(deployment.home)["PATH"].split(os.pathsep)
     folder.mkdir()
     for tool in Path(ours).iterdir():
         # Not a link: the scripts find the checkout beside themselves.
         _write_script(folder / tool.name, f'exec {tool} "$@"')
-    with_plugin = [part for part in others if (Path(part) / AUTH_PLUGIN).exists()]
+    with_plugin = [p for p in parts if p != ours and (Path(p) / AUTH_PLUGIN).exists()]
     for tool in (tool for part in with_plugin for tool in Path(part).iterdir()):
         if not (folder / tool.name).is_symlink() and not (folder / tool.name).exists():
             (folder / tool.name).symlink_to(tool)
     (folder / AUTH_PLUGIN).unlink()
-    return os.pathsep.join([str(folder), *(part for part in others if part not in with_plugin)])
+    kept = [part for part in parts if part not in with_plugin]
+    return os.pathsep.join(str(folder) if part == ours else part for part in kept)
 
 
 def _write_script(path: Path, line: str) -> None:

@@ -23,7 +23,7 @@ from rehearsal.toolchain import folder as toolchain
 from tests.rehearsal.conftest import kube_client, require_toolchain
 from tests.rehearsal.engine.command import Command
 from tests.rehearsal.engine.outcome import STAGE_TYPE, Object, Outcome, stage_of
-from tests.rehearsal.engine.processes import processes_of
+from tests.rehearsal.engine.processes import end_plugins_of, processes_of
 from tests.rehearsal.kube import Kube
 
 NAME = "rehearsal-guide"
@@ -192,6 +192,8 @@ class Deployment:
     def close(self) -> None:
         """End the cloud; no process that knows this home may be left."""
         Cloud(self.home).down()
+        # Pulumi's own plugin outlives a command line that was killed; ours must not.
+        end_plugins_of(self.home.parent, "pulumi-resource-kubernetes")
         assert processes_of(self.home.parent) == []
 
 

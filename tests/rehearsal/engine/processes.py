@@ -20,6 +20,17 @@ def processes_of(folder: Path) -> list[str]:
     ]
 
 
+def end_plugins_of(folder: Path, name: str) -> None:
+    """Kill the processes of a plugin whose environment names a folder, and wait for their end."""
+    wanted = str(folder).encode()
+    for path in _processes():
+        program = _read(path / "cmdline").partition(b"\0")[0]
+        if program.endswith(f"/{name}".encode()) and wanted in _read(path / "environ"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(path.name), signal.SIGKILL)
+            gone_within(int(path.name), 5)
+
+
 def trainers_of(folder: Path) -> list[int]:
     """Return the process ids of the training processes whose environment names a folder."""
     wanted = str(folder).encode()
