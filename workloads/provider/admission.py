@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workloads.provider import digest as digests
-from workloads.provider.record import Record
+from workloads.provider.record import RECORD_NAME, Record
 
 
 class RefusedError(Exception):
@@ -69,7 +69,7 @@ def admit(record: Record | None, wanted: Wanted) -> None:
         f"{wanted.directory} is in use: {attempt.owner} started this stage at {attempt.started}. "
         f"Wait for it (its own deadline ends it by {attempt.ends_by or 'no known time'}), or "
         f"choose another `run.name`. If that stack is gone, remove the record: "
-        f"gcloud storage rm {wanted.directory}stage-record.json"
+        f"gcloud storage rm {wanted.directory}{RECORD_NAME}"
     )
 
 

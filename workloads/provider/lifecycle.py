@@ -19,7 +19,7 @@ from workloads.provider.inputs import StageInputs, parse
 from workloads.provider.jobsets import JobSets
 from workloads.provider.objects import ObjectStore, ObjectStoreError, split_url
 from workloads.provider.progress import duration
-from workloads.provider.record import RecordError, RecordFile
+from workloads.provider.record import RECORD_NAME, RecordError, RecordFile
 from workloads.provider.removal import Removal
 from workloads.provider.watch import Inbox
 
@@ -63,7 +63,7 @@ def read(means: Means, kept: Mapping[str, Any]) -> dict[str, Any]:
         return {**kept, **outputs.proven({}, record.proven)}
     if kept.get("state") == "proven" and kept.get("proven_digest") == wanted:
         means.narrator.warn(
-            f"{stage.stage}: its record {stage.directory}stage-record.json is gone; what the state "
+            f"{stage.stage}: its record {stage.directory}{RECORD_NAME} is gone; what the state "
             "knows is kept"
         )
         return dict(kept)
