@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,22 @@ for entry in declared:
 '''
 
 
+def start_pulumi(
+    folder: Path, environment: Mapping[str, str], *arguments: str
+) -> subprocess.Popen[str]:
+    """Start the CLI in a session of its own, so that a signal reaches only it."""
+    return subprocess.Popen(
+        ["pulumi", *arguments, "--non-interactive", "--color=never"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
 class Project:
     """A stack of declared resources on a local cloud of its own."""
 
@@ -82,16 +98,7 @@ class Project:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start the CLI in a session of its own, so that a signal reaches only it."""
-        return subprocess.Popen(
-            ["pulumi", *arguments, "--non-interactive", "--color=never"],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        return start_pulumi(self.folder, self.environment, *arguments)
 
     def run(self, *arguments: str, fails: bool = False) -> str:
         """Run the CLI and return what it printed; an unexpected exit code fails the test."""

@@ -13,6 +13,7 @@ import pytest
 
 from rehearsal.environment import prepare, variables
 from rehearsal.languagehost import readable_traceback
+from tests.rehearsal.declared import start_pulumi
 
 PROGRAM = """
 import pulumi
@@ -43,16 +44,7 @@ class Project:
         (self.folder / "__main__.py").write_text(program)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            ["pulumi", *arguments, "--non-interactive", "--color=never"],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        return start_pulumi(self.folder, self.environment, *arguments)
 
     def run(self, *arguments: str) -> tuple[int, str]:
         with self.start(*arguments) as process:
