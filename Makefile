@@ -21,13 +21,14 @@ demo: venv
 	$(RUN) -m rehearsal.setup --stack $(STACK)
 	$(RUN) -m rehearsal demo --stack $(STACK) $(if $(KEEP),--keep)
 
-# Unit tests on both cores, then end-to-end tests on the real engine and control plane.
+# Unit tests on both cores, then end-to-end tests on the real engine and control plane; the longest
+# of these run in `test-full` only.
 test: venv
 	$(RUN) -m rehearsal.setup --stack rehearsal-guide
 	$(UNIT_TESTS)
-	$(RUN) -m pytest -m rehearsal --timeout $(TEST_SECONDS)
+	$(RUN) -m pytest -m "rehearsal and not nightly" --timeout $(TEST_SECONDS)
 
-# The end-to-end tests with Pulumi's own Kubernetes plugin and those of the real MaxText.
+# All end-to-end tests with Pulumi's own Kubernetes plugin, and those of the real MaxText.
 test-full: venv
 	$(RUN) -m rehearsal.setup --kubernetes-plugin
 	REHEARSAL_KUBERNETES=real $(RUN) -m pytest -m "rehearsal or maxtext" --timeout $(TEST_SECONDS)
